@@ -1,0 +1,70 @@
+"""What a row may be: per token a closed interval, or masked, or either."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from logitsproc.reference.numerics import MASKED
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Token t is in [low[t], high[t]]; a masked token has both at -inf; a token in `either` may be masked too.
+
+    `untouched` says more: the row comes out bit for bit as it went in.
+    """
+
+    low: Sequence[float]
+    high: Sequence[float]
+    either: frozenset[int] = frozenset()
+    untouched: bool = False
+
+
+def untouched(logits: Sequence[float]) -> Expectation:
+    """PROC-UNTOUCHED: the row as it went in.
+
+    >>> untouched([0.0, 1.0]).untouched
+    True
+    """
+    return Expectation(logits, logits, untouched=True)
+
+
+def exact(values: Sequence[float]) -> Expectation:
+    """NUM-EDIT: these values and no others.
+
+    >>> admits(exact([0.0, MASKED]), [0.0, MASKED])
+    True
+    """
+    return Expectation(values, values)
+
+
+def admits(expectation: Expectation, got: Sequence[float]) -> bool:
+    """NUM-EDIT, NUM-BAND: whether the row is one that the expectation allows.
+
+    >>> admits(Expectation([0.0, 1.0], [0.0, 1.0], either=frozenset({1})), [0.0, MASKED])
+    True
+    """
+    return not refused(expectation, got)
+
+
+def refused(expectation: Expectation, got: Sequence[float]) -> list[int]:
+    """NUM-EDIT, NUM-BAND: the tokens at which the row is not what it may be.
+
+    >>> refused(exact([0.0, math.nan, 2.0]), [0.0, math.nan, 2.5])
+    [2]
+    """
+    return [token for token, value in enumerate(got) if not admits_token(expectation, token, value)]
+
+
+def admits_token(expectation: Expectation, token: int, value: float) -> bool:
+    """NUM-EDIT, NUM-BAND: inside the interval; or masked where that is allowed; NaN only where NaN is expected.
+
+    >>> admits_token(exact([1.0]), 0, math.nan)
+    False
+    """
+    low, high = expectation.low[token], expectation.high[token]
+    if math.isnan(low):
+        return math.isnan(value)
+    return low <= value <= high or (value == MASKED and token in expectation.either)

@@ -1,0 +1,1 @@
+"""One module a transformation, each a pure function (params, prompt, output, logits) -> expectation."""
