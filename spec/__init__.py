@@ -1,0 +1,114 @@
+"""The clauses, loaded from the Markdown chapters beside this file.
+
+A clause is a third-level heading with its id, a line with level and bearers, one normative sentence, a reason, examples
+in `history` blocks, and the upstream place it rests on.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from importlib import metadata, resources
+
+LEVELS = ("MUST NOT", "MUST", "SHOULD", "MAY")
+CHAPTERS = ("batch", "producer", "processor", "min-p", "logit-bias", "min-tokens", "numerics")
+
+HEADING = re.compile(r"^### ([A-Z]+(?:-[A-Z]+)+): (.+)$", re.MULTILINE)
+LEVEL = re.compile(rf"^\*\*({'|'.join(LEVELS)})\*\* · (.+)$", re.MULTILINE)
+BLOCK = re.compile(r"^```history\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+UPSTREAM = re.compile(r"^\*Upstream\.\* (.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+WHY = re.compile(r"^\*Why\.\* (.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One citable sentence.
+
+    `level` is MUST, MUST NOT, SHOULD or MAY; `bearers` are who owes it; `examples` are histories in the notation;
+    `upstream` names file, symbol and blob id; `chapter` is the Markdown file without its ending.
+    """
+
+    id: str
+    title: str
+    level: str
+    bearers: tuple[str, ...]
+    sentence: str
+    why: str
+    examples: tuple[str, ...]
+    upstream: str
+    chapter: str
+
+    @property
+    def is_must(self) -> bool:
+        """Whether breaking it is a violation."""
+        return self.level.startswith("MUST")
+
+    @property
+    def link(self) -> str:
+        """A link that stays: the anchor is the id, and ids are never changed or reused."""
+        return f"{site()}/{self.chapter}.md#{self.id.lower()}"
+
+
+class SpecError(ValueError):
+    """A chapter that is not written as this module reads it."""
+
+
+@functools.cache
+def clauses() -> dict[str, Clause]:
+    """Every clause by id, in the order of the chapters; raises SpecError."""
+    found: dict[str, Clause] = {}
+    for chapter in CHAPTERS:
+        text = chapter_text(chapter)
+        headings = list(HEADING.finditer(text))
+        for heading, following in zip(headings, [*headings[1:], None], strict=True):
+            body = text[heading.end() : following.start() if following else len(text)]
+            clause = read_clause(heading[1], heading[2], body, chapter)
+            if clause.id in found:
+                raise SpecError(f"{clause.id} stands in {found[clause.id].chapter}.md and {chapter}.md")
+            found[clause.id] = clause
+    return found
+
+
+def chapter_text(chapter: str) -> str:
+    """The Markdown of a chapter."""
+    return resources.files(__package__).joinpath(f"{chapter}.md").read_text(encoding="utf-8")
+
+
+def read_clause(name: str, title: str, body: str, chapter: str) -> Clause:
+    """A clause from the text under its heading; raises SpecError when a part is missing."""
+    body = re.split(r"^(?:<a id=|## )", body, maxsplit=1, flags=re.MULTILINE)[0]
+    level, why, upstream = LEVEL.search(body), WHY.search(body), UPSTREAM.search(body)
+    if not level or not why or not upstream:
+        part = "level" if not level else "reason" if not why else "upstream place"
+        raise SpecError(f"{chapter}.md: {name} has no {part}")
+    sentence = " ".join(body[level.end() : why.start()].split())
+    if not sentence:
+        raise SpecError(f"{chapter}.md: {name} has no sentence")
+    bearers = tuple(bearer.strip() for bearer in level[2].split(","))
+    examples = tuple(BLOCK.findall(body))
+    return Clause(
+        name,
+        title,
+        level[1],
+        bearers,
+        sentence,
+        " ".join(why[1].split()),
+        examples,
+        " ".join(upstream[1].split()),
+        chapter,
+    )
+
+
+def cite(name: str) -> str:
+    """The clause as Markdown, ready to paste into a review; raises KeyError when there is none."""
+    clause = clauses()[name]
+    return f"> **[{clause.id}]({clause.link})** ({clause.level}, {', '.join(clause.bearers)}): {clause.sentence}\n"
+
+
+@functools.cache
+def site() -> str:
+    """Where the spec is published, from the package's own metadata."""
+    urls = metadata.metadata("logitsproc").get_all("Project-URL") or []
+    found = dict(str(url).split(", ", 1) for url in urls)
+    return found["Specification"].rstrip("/")
