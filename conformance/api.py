@@ -1,0 +1,78 @@
+"""The suite as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from logitsproc.conformance.bindings import AUTO, CannotRun, load_subject
+from logitsproc.conformance.explanation import evidence_line, explain, verdict_line
+from logitsproc.conformance.kinds import KINDS, Kind
+from logitsproc.conformance.oracles import Author
+from logitsproc.conformance.params import checked_params
+from logitsproc.conformance.suite import CONFORMANT, DEFAULT_SEED, TIERS, Report, Settings, run
+
+
+class NotConformant(AssertionError):
+    """A processor broke a clause, or a clause had no witness; `report` is the whole report."""
+
+    def __init__(self, text: str, report: Report) -> None:
+        super().__init__(text)
+        self.report = report
+
+
+def check_processor(
+    subject: str | Callable[..., Any],
+    *,
+    implements: str | None = None,
+    oracle: str | Author | None = None,
+    params: Sequence[dict[str, Any]] | None = None,
+    tier: str = "quick",
+    seed: int | None = None,
+) -> Report:
+    """Holds a processor to the contract; the test to paste:
+
+        from logitsproc.conformance import check_processor
+        from my_package import MyLogitsProcessor
+
+        def test_my_processor_keeps_the_contract():
+            check_processor(
+                MyLogitsProcessor,
+                params=[{"extra_args": {"target_token": 3}}, {"extra_args": {"target_token": 5}}],
+            )
+
+    subject: the class, or `module:Class`. implements: the SamplingParams field it implements (`min_p`,
+    `logit_bias`, `min_tokens`), whose reference then judges it. oracle: the author's own
+    `f(params, prompt_token_ids, output_token_ids, logits) -> logits`, float32 [vocab], or its `module:function`.
+    Without either the solo law judges. params: SamplingParams fields that requests draw from, `extra_args` included;
+    a request without any is always among them. tier: quick (20 s at most), ci (5 min), deep (30 min).
+    seed: which histories; the same seed gives the same ones.
+
+    Returns the report. Raises NotConformant, an AssertionError whose text is the explanation; CannotRun, with one
+    line, when the subject cannot be loaded or run.
+    """
+    if tier not in TIERS:
+        raise CannotRun(f"no tier {tier!r}; there are {', '.join(TIERS)}")
+    settings = Settings(
+        load_subject(subject, AUTO),
+        kind_named(implements),
+        oracle,
+        None if params is None else checked_params(list(params), "params"),
+        tier,
+        DEFAULT_SEED if seed is None else seed,
+    )
+    report = run(settings)
+    if report.failure is not None:
+        raise NotConformant(explain(report.failure, settings.subject), report)
+    if report.verdict != CONFORMANT:
+        raise NotConformant(f"{verdict_line(report)}\n{evidence_line(report)}", report)
+    return report
+
+
+def kind_named(field: str | None) -> Kind | None:
+    """The kind of a SamplingParams field; raises CannotRun when the suite has no reference for it."""
+    if field is None:
+        return None
+    if field not in KINDS:
+        raise CannotRun(f"no reference for {field!r}; there are {', '.join(KINDS)}")
+    return KINDS[field]

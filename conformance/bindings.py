@@ -1,0 +1,165 @@
+"""How the suite speaks to a subject: which class it is, and the host types it is fed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from logitsproc.conformance import interface
+from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL
+
+METHODS = ("update_state", "apply", "is_argmax_invariant")
+MAX_NUM_SEQS = 16
+AUTO, VLLM, PLAIN = "auto", "vllm", "plain"
+
+
+class CannotRun(Exception):
+    """The check cannot start or go on; the message is one line for the user, and the exit status is 2."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The host types of one framework.
+
+    `make_params` turns SamplingParams fields (and eos_token_id) into its params object; `make_config` takes the
+    vocabulary and gives its engine configuration.
+    """
+
+    name: str
+    batch_update: Callable[..., Any]
+    directions: dict[str, Any]
+    make_params: Callable[[dict[str, Any]], Any]
+    make_config: Callable[[int], Any]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A processor class under test, and how to speak to it."""
+
+    target: str
+    factory: Callable[..., Any]
+    binding: Binding
+
+    def build(self, vocab: int) -> Any:
+        """A new processor, as an engine with this vocabulary would make it; raises CannotRun when it raises."""
+        try:
+            return self.factory(self.binding.make_config(vocab), torch.device("cpu"), False)
+        except Exception as error:
+            raise CannotRun(f"{self.target}(vllm_config, device, is_pin_memory) raised {one_line(error)}") from error
+
+
+def plain_binding() -> Binding:
+    """Types of our own with vLLM's names; vLLM is not imported."""
+
+    def make_params(fields: dict[str, Any]) -> Any:
+        try:
+            return interface.SamplingParams(**fields)
+        except TypeError:
+            known = set(interface.SamplingParams.__dataclass_fields__)
+            unknown = ", ".join(sorted(set(fields) - known))
+            raise CannotRun(f"no such SamplingParams field: {unknown}") from None
+
+    directions = {item.name: item for item in interface.MoveDirectionality}
+    return Binding(
+        PLAIN,
+        interface.BatchUpdate,
+        directions,
+        make_params,
+        lambda v: interface.host_config(v, MAX_NUM_SEQS),
+    )
+
+
+def vllm_binding() -> Binding:
+    """vLLM's own BatchUpdate, MoveDirectionality and SamplingParams."""
+    quiet_vllm()
+    try:
+        from vllm import SamplingParams
+        from vllm.v1.sample.logits_processor import BatchUpdate, MoveDirectionality
+    except Exception as error:
+        raise CannotRun(f"vLLM's types cannot be imported: {one_line(error)}") from error
+
+    def make_params(fields: dict[str, Any]) -> Any:
+        given = {"max_tokens": None} | fields
+        eos = given.pop("eos_token_id", None)
+        try:
+            params = SamplingParams(**given)
+            params.update_from_generation_config({}, eos_token_id=eos)
+        except (TypeError, ValueError) as error:
+            raise CannotRun(f"vLLM's SamplingParams refuses {fields}: {one_line(error)}") from error
+        return params
+
+    directions = {
+        UNIDIRECTIONAL: MoveDirectionality.UNIDIRECTIONAL,
+        SWAP: MoveDirectionality.SWAP,
+    }
+    return Binding(VLLM, BatchUpdate, directions, make_params, lambda v: interface.host_config(v, MAX_NUM_SEQS))
+
+
+def quiet_vllm() -> None:
+    """Keeps vLLM's start-up messages and usage statistics off, unless the user has said otherwise."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+
+
+def load_subject(target: str | Callable[..., Any], binding: str = AUTO) -> Subject:
+    """The subject a target names: `module:Class`, as vLLM's --logits-processors takes it, or the class itself.
+
+    Raises CannotRun with one line when there is no such module or class, or it is not a logits processor.
+    """
+    name, factory = (target, resolve(target)) if isinstance(target, str) else (describe(target), target)
+    if not callable(factory):
+        raise CannotRun(f"{name} is not a class")
+    cls = factory if isinstance(factory, type) else None
+    if isinstance(target, str) and cls is None:
+        raise CannotRun(f"{name} is {type(factory).__name__}, not a class")
+    if cls is not None:
+        missing = [method for method in METHODS if not callable(getattr(cls, method, None))]
+        if missing:
+            raise CannotRun(f"{name} is not a logits processor: it has no {missing[0]}()")
+        if abstract := sorted(getattr(cls, "__abstractmethods__", ())):
+            raise CannotRun(f"{name} is abstract: it does not implement {abstract[0]}()")
+    wants_vllm = binding == VLLM or (binding == AUTO and cls is not None and derives_from_vllm(cls))
+    return Subject(name, factory, vllm_binding() if wants_vllm else plain_binding())
+
+
+def resolve(target: str) -> Any:
+    """The object at `module:Qualified.name`; the working directory is on the path, as for `python -m`."""
+    module_name, colon, qualified = target.partition(":")
+    if not (module_name and colon and qualified):
+        raise CannotRun(f"{target!r} is not module:Class")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    quiet_vllm()
+    try:
+        found: Any = importlib.import_module(module_name)
+    except Exception as error:
+        raise CannotRun(f"{module_name} cannot be imported: {one_line(error)}") from error
+    for attribute in qualified.split("."):
+        if not hasattr(found, attribute):
+            raise CannotRun(f"{module_name} has no {qualified}")
+        found = getattr(found, attribute)
+    return found
+
+
+def describe(factory: Callable[..., Any]) -> str:
+    """module:Class of a class, or the repr of anything else."""
+    name = getattr(factory, "__qualname__", None)
+    return f"{factory.__module__}:{name}" if name else repr(factory)
+
+
+def derives_from_vllm(cls: type) -> bool:
+    """Whether vLLM's LogitsProcessor is among the bases."""
+    return any(base.__name__ == "LogitsProcessor" and base.__module__.startswith("vllm.") for base in cls.__mro__)
+
+
+def one_line(error: BaseException) -> str:
+    """`KeyError: 3`, on one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,107 @@
+"""The checks: each says no to a step by raising Violation, and its docstring opens with the clauses it checks."""
+
+from __future__ import annotations
+
+from logitsproc.conformance.bindings import one_line
+from logitsproc.conformance.oracles import Oracle, SoloFailure
+from logitsproc.conformance.player import Outcome, Player, Violation
+from logitsproc.conformance.watch import TookTooLong
+from logitsproc.reference.expectation import Expectation, admits
+from logitsproc.reference.processor import is_idle, keeps_argmax
+from logitsproc.reference.request import Request
+
+NEGATIVE_ZERO = -(1 << 31)
+"""The bits of -0.0 as an int32."""
+
+
+def judge(player: Player, outcome: Outcome, oracle: Oracle) -> list[Expectation]:
+    """Holds one step to every check and returns what its rows were to be; raises Violation."""
+    if outcome.values is None:
+        return []
+    if player.invariant:
+        check_argmax(outcome)
+    expectations = expected(outcome, oracle)
+    check_rows(outcome, expectations)
+    if outcome.again is not None:
+        check_again(outcome)
+    return expectations
+
+
+def expected(outcome: Outcome, oracle: Oracle) -> list[Expectation]:
+    """PROC-EXCEPTION: what every row may be; the solo oracle's own failure is the subject's."""
+    try:
+        return [expected_at(outcome, oracle, row, request) for row, request in enumerate(outcome.batch)]
+    except SoloFailure as failure:
+        message = f"a fresh processor with {failure.request.name} alone raised {one_line(failure.error)}"
+        raise Violation("PROC-EXCEPTION", message, outcome.index, request=failure.request) from failure
+    except TookTooLong:
+        raise Violation("PROC-EXCEPTION", "a fresh processor did not return in time", outcome.index) from None
+
+
+def expected_at(outcome: Outcome, oracle: Oracle, row: int, request: Request | None) -> Expectation:
+    """PROC-FUNCTION: the oracle's row for the request, or the row as it went in for a hole."""
+    pick = outcome.picks[row]
+    if request is None:
+        values = outcome.rows.values[pick]
+        return Expectation(values, values, untouched=True)
+    return oracle.expect(request, outcome.rows, pick)
+
+
+def check_rows(outcome: Outcome, expectations: list[Expectation]) -> None:
+    """PROC-UNTOUCHED, PROC-FUNCTION, PROC-PROMPT-NONE: every row is what the list law and the oracle say.
+
+    The clauses of bookkeeping are checked here too; diagnosis finds out which of them a wrong row breaks.
+    """
+    assert outcome.values is not None
+    for row, expectation in enumerate(expectations):
+        if row_is_right(outcome, row, expectation):
+            continue
+        pick, request = outcome.picks[row], outcome.batch[row]
+        raise Violation(
+            None,
+            f"row {row} is wrong",
+            outcome.index,
+            row,
+            request,
+            outcome.rows.values[pick],
+            expectation,
+            outcome.values[row],
+        )
+
+
+def row_is_right(outcome: Outcome, row: int, expectation: Expectation) -> bool:
+    """PROC-UNTOUCHED, MINP-KEPT-VALUES, NUM-EDIT, NUM-BAND: untouched rows bit for bit, others as is admitted,
+    and no zero that was to stay has changed its sign.
+    """
+    assert outcome.values is not None
+    assert outcome.bits is not None
+    got, went_in = outcome.bits[row], outcome.rows.bits[outcome.picks[row]]
+    if expectation.untouched:
+        return got == went_in
+    if outcome.values[row] != expectation.low and not admits(expectation, outcome.values[row]):
+        return False
+    return NEGATIVE_ZERO not in went_in or not any(
+        before == NEGATIVE_ZERO and after == 0 and low == 0.0
+        for before, after, low in zip(went_in, got, expectation.low, strict=True)
+    )
+
+
+def check_argmax(outcome: Outcome) -> None:
+    """PROC-ARGMAX: a processor that claims invariance keeps a largest token of every row largest."""
+    assert outcome.values is not None
+    for row, got in enumerate(outcome.values):
+        before = outcome.rows.values[outcome.picks[row]]
+        if got != before and not keeps_argmax(before, got):
+            message = f"is_argmax_invariant() is True, and row {row} lost its largest token"
+            raise Violation("PROC-ARGMAX", message, outcome.index, row, outcome.batch[row], before, None, got)
+
+
+def check_again(outcome: Outcome) -> None:
+    """PROC-APPLY-STATELESS: a second apply on the same logits gives the same bits."""
+    if outcome.again != outcome.bits:
+        raise Violation("PROC-APPLY-STATELESS", "apply twice on the same logits gave two answers", outcome.index)
+
+
+def is_idle_copy(outcome: Outcome, expectations: list[Expectation]) -> bool:
+    """PROC-IDLE: whether nobody used the processor and it returned another object than it was given."""
+    return outcome.values is not None and is_idle(expectations) and not outcome.same_object

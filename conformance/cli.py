@@ -1,0 +1,234 @@
+"""The command line: check, replay, spec, cite."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from logitsproc import spec
+from logitsproc.conformance.bindings import AUTO, PLAIN, VLLM, CannotRun, load_subject
+from logitsproc.conformance.explanation import count, evidence_line, explain, indented, verdict_line
+from logitsproc.conformance.formats import require_writable, write_json, write_junit
+from logitsproc.conformance.history import batches
+from logitsproc.conformance.notation import format_drawing, format_history
+from logitsproc.conformance.params import read_params
+from logitsproc.conformance.suite import DEFAULT_SEED, TIERS, UNPROVEN, ClauseResult, Failure, Report, Settings, run
+
+CANNOT_RUN = 2
+SCOPES = ("reachable", "literal")
+
+app = typer.Typer(
+    help="The contract of batch-level logits processors: check an implementation, cite a clause.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
+    """The value; raises CannotRun when it is not one of the choices."""
+    if value not in choices:
+        raise CannotRun(f"{option} {value}: there are {', '.join(choices)}")
+    return value
+
+
+@app.command()
+def check(
+    targets: Annotated[list[str], typer.Argument(metavar="TARGET...", help="module:Class of a logits processor.")],
+    kind: Annotated[str | None, typer.Option("--as", help="The SamplingParams field it implements.")] = None,
+    oracle: Annotated[str | None, typer.Option(help="module:function, the author's own row function.")] = None,
+    params: Annotated[Path | None, typer.Option(help="JSON list of SamplingParams fields to draw from.")] = None,
+    tier: Annotated[str, typer.Option(help="quick (20 s at most), ci (5 min) or deep (--minutes).")] = "quick",
+    seed: Annotated[int, typer.Option(help="Which histories.")] = DEFAULT_SEED,
+    clauses: Annotated[str, typer.Option(help="Only clauses whose id matches, as UPD-*.")] = "*",
+    scope: Annotated[str, typer.Option(help="reachable, or literal: every well-formed update.")] = "reachable",
+    binding: Annotated[str, typer.Option(help="auto, vllm or plain: whose types the subject is fed.")] = AUTO,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML.")] = None,
+    step_seconds: Annotated[float, typer.Option(min=0.1, help="Limit on one call of the subject.")] = 5.0,
+    minutes: Annotated[float, typer.Option(min=0.1, help="The budget of the deep tier.")] = 30.0,
+) -> None:
+    """Judge processors: exit 0 conformant, 1 violation, 2 cannot run, 3 unproven."""
+    from logitsproc.conformance.api import kind_named
+
+    with cannot_run():
+        one_of(tier, tuple(TIERS), "--tier")
+        one_of(scope, SCOPES, "--scope")
+        one_of(binding, (AUTO, VLLM, PLAIN), "--binding")
+        require_writable(json_file)
+        require_writable(junit)
+        pool = None if params is None else read_params(params)
+        chosen = kind_named(kind)
+        subjects = [load_subject(target, binding) for target in targets]
+        reports = []
+        for subject in subjects:
+            settings = Settings(subject, chosen, oracle, pool, tier, seed, scope, clauses, step_seconds)
+            budget = minutes * 60 if tier == "deep" else None
+            reports.append(run_with_progress(settings, budget))
+            show(reports[-1])
+        if json_file is not None:
+            write_json(reports, json_file)
+        if junit is not None:
+            write_junit(reports, junit)
+    statuses = [report.exit_status for report in reports]
+    raise typer.Exit(1 if 1 in statuses else max(statuses))
+
+
+@contextmanager
+def cannot_run() -> Iterator[None]:
+    """Turns CannotRun into one line on the standard error and exit status 2."""
+    try:
+        yield
+    except CannotRun as error:
+        err.print(f"logitsproc: {escape(str(error))}")
+        raise typer.Exit(CANNOT_RUN) from None
+
+
+def run_with_progress(settings: Settings, seconds: float | None) -> Report:
+    """The run, with a progress bar on a terminal."""
+    from dataclasses import replace
+
+    if not err.is_terminal:
+        return run(replace(settings, seconds=seconds))
+    with Progress(console=err, transient=True) as bar:
+        tasks: dict[str, int] = {}
+
+        def progress(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = int(bar.add_task(stage, total=total))
+            bar.update(tasks[stage], completed=done)  # type: ignore[arg-type]
+
+        return run(replace(settings, seconds=seconds, progress=progress))
+
+
+def show(report: Report) -> None:
+    """Prints verdict, evidence, and what failed."""
+    settings = report.settings
+    style = {"conformant": "bold green", "violation": "bold red", "unproven": "bold yellow"}[report.verdict]
+    out.print(f"[{style}]{escape(verdict_line(report))}[/]")
+    out.print(f"  {escape(evidence_line(report))}")
+    out.print(
+        f"  canary caught; {settings.subject.binding.name} types; {settings.tier} tier; seed {settings.seed}; "
+        f"{report.seconds:.1f} s"
+    )
+    for failure in report.outside:
+        out.print(f"  outside --clauses: {failure.clause.id}, {escape(failure.violation.message)}")
+    if report.failure is not None:
+        out.print()
+        out.print(explain(report.failure, settings.subject), markup=False)
+        return
+    for beyond in report.beyond:
+        if beyond.failure is not None:
+            show_beyond(beyond.world.says, beyond.failure)
+        elif not beyond.complete:
+            out.print(f"  not judged on {escape(beyond.world.says)}: time was up")
+    out.print(evidence_table(report))
+    if report.verdict == UNPROVEN:
+        out.print("Without a witness a clause is unproven. Give params that use the processor: --params FILE.json")
+
+
+def show_beyond(says: str, failure: Failure) -> None:
+    """Prints where a processor that holds on reachable updates does not hold."""
+    steps = count(len(failure.history.steps), "step")
+    out.print(f"  [yellow]does not hold on {escape(says)}[/]: {failure.clause.id}, {steps}")
+    out.print(indented(format_history(failure.history)), markup=False)
+
+
+def evidence_table(report: Report) -> Table:
+    """A row for each clause that was in scope."""
+    table = Table(box=None, padding=(0, 2, 0, 2))
+    for heading in ("clause", "level", "fired", "witnessed", "result"):
+        numeric = heading in ("fired", "witnessed")
+        table.add_column(heading, justify="right" if numeric else "left", no_wrap=heading != "result")
+    for result in report.results:
+        if result.note != "another transformation":
+            table.add_row(
+                result.clause.id,
+                result.clause.level,
+                f"{result.fired:,}",
+                f"{result.witnessed:,}",
+                shown_result(result),
+            )
+    return table
+
+
+def shown_result(result: ClauseResult) -> str:
+    """The result in a few words; where a SHOULD is not met stands above the table."""
+    if result.status == "not met" and result.clause.id != "PROC-IDLE":
+        return "not met, see above"
+    return f"{result.status}: {result.note}" if result.note else result.status
+
+
+@app.command("spec")
+def list_clauses(
+    glob: Annotated[str, typer.Argument(help="Only clauses whose id matches, as PROC-*.")] = "*",
+) -> None:
+    """List the clauses."""
+    chosen = [clause for clause in spec.clauses().values() if fnmatch.fnmatchcase(clause.id, glob)]
+    with cannot_run():
+        if not chosen:
+            raise CannotRun(f"no clause matches {glob!r}")
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("clause", "level", "title"):
+        table.add_column(heading, no_wrap=heading != "title")
+    for clause in chosen:
+        table.add_row(clause.id, clause.level, escape(clause.title))
+    out.print(table)
+
+
+@app.command()
+def cite(clause: Annotated[str, typer.Argument(help="The clause's id, as UPD-ORDER.")]) -> None:
+    """Print a clause ready to paste into a review."""
+    with cannot_run():
+        try:
+            text = spec.cite(clause.upper())
+        except KeyError:
+            raise CannotRun(f"no clause {clause!r}; `logitsproc spec` lists them") from None
+    out.print(text, markup=False, end="")
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="A history in the notation.")],
+    target: Annotated[str | None, typer.Argument(help="module:Class to play it to.")] = None,
+    kind: Annotated[str | None, typer.Option("--as", help="The field it implements; else the file's `as`.")] = None,
+    binding: Annotated[str, typer.Option(help="auto, vllm or plain.")] = AUTO,
+) -> None:
+    """Check a typed history against the list law, and play it to a processor."""
+    from logitsproc.conformance.replaying import play_history, read_history
+
+    with cannot_run():
+        one_of(binding, (AUTO, VLLM, PLAIN), "--binding")
+        history = read_history(file)
+        for step, names in enumerate(batches(history)):
+            out.print(f"step {step}: {format_drawing(names)}", markup=False)
+        if target is None:
+            return
+        subject = load_subject(target, binding)
+        failure = play_history(history, subject, kind or history.kind)
+        if failure is None:
+            out.print(f"[bold green]{escape(subject.target)}: every row is right[/]")
+            return
+        out.print(explain(failure, subject), markup=False)
+    raise typer.Exit(1)
+
+
+def main() -> None:
+    """The entry point; a closed pipe or an interrupt ends it without a traceback."""
+    try:
+        app()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise SystemExit(CANNOT_RUN) from None

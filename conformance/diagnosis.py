@@ -1,0 +1,183 @@
+"""Finds out which clause a wrong row breaks: by the request alone, by faults that explain it, by what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import torch
+
+from logitsproc.conformance.checks import expected, row_is_right
+from logitsproc.conformance.evidence import Observer, move_occasions, update_occasions
+from logitsproc.conformance.faults import FAULTS, Belief, account, clause_of
+from logitsproc.conformance.history import History
+from logitsproc.conformance.kinds import Kind
+from logitsproc.conformance.logits import picks
+from logitsproc.conformance.oracles import Oracle, SoloFailure, grown_alone, run_alone
+from logitsproc.conformance.plans import Case, lower
+from logitsproc.conformance.player import Outcome, Player, Violation
+from logitsproc.reference.batch import IllFormed
+from logitsproc.reference.expectation import Expectation, admits, refused
+from logitsproc.reference.request import Request
+
+LAST_RESORT = (
+    "UPD-SWAP",
+    "UPD-DROP",
+    "UPD-MOVE",
+    "UPD-REPLACE",
+    "UPD-EXTEND",
+    "UPD-REMOVE",
+    "UPD-ADD",
+    "UPD-NONE",
+)
+ENOUGH = 60
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The clause that is broken, and, if a known fault explains all that was seen, what it says."""
+
+    clause: str
+    fault: str | None = None
+
+
+@dataclass
+class Doctor:
+    """What diagnosis needs of a run: how to build a player, the oracle, who uses the processor, more cases."""
+
+    player: Callable[[History], Player]
+    oracle: Oracle
+    uses: Callable[[Request], bool]
+    kind: Kind | None
+    more: Callable[[], Iterable[Case]]
+
+    def diagnose(self, history: History, violation: Violation) -> Diagnosis:
+        """The clause of a violation: what the request alone shows, else the faults that explain it, else the occasion.
+
+        A direct check has named its own clause, but an apply that raises may do so for a row that is no longer there.
+        """
+        if violation.clause not in (None, "PROC-EXCEPTION"):
+            return Diagnosis(str(violation.clause))
+        added, grown = self.alone(history, violation)
+        if added is False and grown is False:
+            return Diagnosis(self.row_clause(history, violation))
+        if (explaining := self.explaining(history)) and (best := self.most_consistent(explaining)):
+            return Diagnosis(clause_of(best[0]), "; or: ".join(account(fault) for fault in best))
+        if violation.clause is not None:
+            return Diagnosis(violation.clause)
+        if added is False or grown is False:
+            return Diagnosis("PROC-FUNCTION")
+        return Diagnosis(self.by_occasion(history, violation))
+
+    def alone(self, history: History, violation: Violation) -> tuple[bool | None, bool | None]:
+        """Whether a fresh processor gets the row right for the request alone: added with outputs, and grown to them.
+
+        None where there is no such request.
+        """
+        request, expectation = violation.request, violation.expectation
+        if request is None or expectation is None or violation.row is None:
+            return None, None
+        player = self.player(replace(history, steps=(), requests={}))
+        pick = pick_of(history, violation)
+        try:
+            rows = [ways(player.subject, request, player.rows, pick) for ways in (run_alone, grown_alone)]
+        except SoloFailure:
+            return None, None
+        added, grown = (self.is_right(row, player, pick, expectation) for row in rows)
+        return added, grown
+
+    def is_right(self, row: torch.Tensor, player: Player, pick: int, expectation: Expectation) -> bool:
+        """Whether a row of a fresh processor is what it may be."""
+        if expectation.untouched:
+            return bool(row.view(torch.int32).tolist() == player.rows.bits[pick])
+        return admits(expectation, row.tolist())
+
+    def row_clause(self, history: History, violation: Violation) -> str:
+        """The clause of the transformation that the request alone breaks already."""
+        request, expectation = violation.request, violation.expectation
+        assert request is not None
+        assert expectation is not None
+        if self.kind is None:
+            return "PROC-UNTOUCHED" if expectation.untouched else "PROC-FUNCTION"
+        player = self.player(replace(history, steps=(), requests={}))
+        pick = pick_of(history, violation)
+        got = run_alone(player.subject, request, player.rows, pick).tolist()
+        wrong = refused(expectation, got)
+        if not wrong:
+            return "PROC-UNTOUCHED"
+        return self.kind.blames(request.params, player.rows.values[pick], got, wrong[0])
+
+    def explaining(self, history: History) -> list[type[Belief]]:
+        """The faults whose every prediction the subject fulfils over this history."""
+        scores = {fault: [0, 0] for fault in FAULTS}
+        self.score(history, scores)
+        return [fault for fault, (hits, misses) in scores.items() if hits and not misses]
+
+    def most_consistent(self, faults: list[type[Belief]]) -> list[type[Belief]]:
+        """Of those that explain a failure, the ones that are right about most other histories, if about enough."""
+        scores = {fault: [0, 0] for fault in faults}
+        for case in self.more():
+            self.score(lower(case), scores)
+        best = max((-misses, hits) for hits, misses in scores.values())
+        if best[1] < -best[0]:
+            return []
+        return [fault for fault, (hits, misses) in scores.items() if (-misses, hits) == best]
+
+    def score(self, history: History, scores: dict[type[Belief], list[int]]) -> None:
+        """Counts, for each fault, the steps at which it differs from the model and the subject agrees, or does not."""
+        observer = Observer(scores, self.oracle, self.uses)
+        player = self.player(replace(history, steps=()))
+        try:
+            for step in history.steps:
+                outcome = player.play(step)
+                observer.follow(outcome)
+                if outcome.values is not None:
+                    self.compare(observer, outcome, scores)
+                observer.applied(outcome)
+        except Violation as violation:
+            if player.applying is not None and violation.clause == "PROC-EXCEPTION":
+                observer.follow(player.applying)
+                for belief in observer.beliefs:
+                    scores[type(belief)][0 if belief.reaches_beyond(len(player.batch)) else 1] += 1
+        except (SoloFailure, IllFormed):
+            return
+
+    def compare(self, observer: Observer, outcome: Outcome, scores: dict[type[Belief], list[int]]) -> None:
+        """One step of score."""
+        differing = dict(observer.differing(outcome))
+        passed = passes(outcome, self.oracle)
+        for belief in observer.beliefs:
+            if belief in differing:
+                scores[type(belief)][0 if differing[belief] else 1] += 1
+            elif not passed:
+                scores[type(belief)][1] += 1
+
+    def by_occasion(self, history: History, violation: Violation) -> str:
+        """The clause of the last thing that happened to the batch before the row came out wrong."""
+        if violation.request is not None and violation.expectation is not None and self.kind is None:
+            fallback = "PROC-FUNCTION"
+        else:
+            fallback = "PROC-STATE-DEPARTED"
+        player = self.player(replace(history, steps=()))
+        seen: set[str] = set()
+        try:
+            for step in history.steps:
+                outcome = player.play(step)
+                if outcome.update is not None:
+                    seen |= set(update_occasions(outcome.update, outcome.before))
+                    seen |= set(move_occasions(outcome.update))
+        except Violation:
+            pass
+        return next((clause for clause in LAST_RESORT if clause in seen and clause != "UPD-ADD"), fallback)
+
+
+def pick_of(history: History, violation: Violation) -> int:
+    """The palette row that the wrong row was shown."""
+    assert violation.row is not None
+    return picks(history.offset, violation.step, violation.row + 1)[violation.row]
+
+
+def passes(outcome: Outcome, oracle: Oracle) -> bool:
+    """Whether every row of the step is right."""
+    expectations = expected(outcome, oracle)
+    return all(row_is_right(outcome, row, expectation) for row, expectation in enumerate(expectations))

@@ -1,0 +1,163 @@
+"""What a run shows: how often each clause's occasion came up, and how often a wrong answer would have been seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from logitsproc.conformance.checks import is_idle_copy
+from logitsproc.conformance.faults import Belief, Uses, clause_of
+from logitsproc.conformance.kinds import Kind
+from logitsproc.conformance.oracles import Oracle
+from logitsproc.conformance.player import Outcome, Player
+from logitsproc.reference.batch import SWAP, Update
+from logitsproc.reference.expectation import Expectation, admits
+from logitsproc.reference.request import Request
+
+OBSERVED_EVERY = 4
+
+
+@dataclass
+class Evidence:
+    """Counts over a run. `fired`: steps in which the clause's occasion came up. `witnessed`: steps, in the
+    histories that were observed, in which a subject with a fault of the clause would have given another answer.
+    """
+
+    histories: int = 0
+    steps: int = 0
+    observed: int = 0
+    idle_copies: int = 0
+    fired: Counter[str] = field(default_factory=Counter)
+    witnessed: Counter[str] = field(default_factory=Counter)
+
+    def step(self, player: Player, outcome: Outcome, expectations: Sequence[Expectation], kind: Kind | None) -> None:
+        """Counts one step that passed."""
+        self.steps += 1
+        for clause in update_occasions(outcome.update, outcome.before):
+            self.fired[clause] += 1
+        for clause in ("PROC-EXCEPTION", *judged_occasions(player, outcome, expectations, kind)):
+            self.fired[clause] += 1
+            self.witnessed[clause] += 1
+        self.idle_copies += is_idle_copy(outcome, list(expectations))
+
+
+def update_occasions(update: Update | None, before: Sequence[Request | None]) -> Iterable[str]:
+    """The clauses that speak about this update."""
+    if update is None:
+        yield "UPD-NONE"
+        return
+    yield "UPD-SIZE"
+    if update.removed:
+        yield "UPD-REMOVE"
+    if update.added:
+        yield "UPD-ADD"
+        if any(row < len(before) and before[row] is not None for row, _ in update.added):
+            yield "UPD-REPLACE"
+        if any(row >= len(before) for row, _ in update.added):
+            yield "UPD-EXTEND"
+    yield from move_occasions(update)
+
+
+def move_occasions(update: Update) -> Iterable[str]:
+    """The clauses that speak about these moves."""
+    one_way = [(source, to) for source, to, direction in update.moved if direction != SWAP]
+    if one_way:
+        yield "UPD-MOVE"
+        if any(to not in update.removed for _, to in one_way):
+            yield "UPD-DROP"
+    if len(one_way) < len(update.moved):
+        yield "UPD-SWAP"
+    if update.moved and (update.added or update.removed):
+        yield "UPD-ORDER"
+    touched = [row for source, to, _ in update.moved for row in {source, to}]
+    if len(set(touched)) < len(touched):
+        yield "UPD-SEQUENCE"
+    if {row for row, _ in update.added} & set(update.removed):
+        yield "UPD-OVERLAP"
+
+
+def judged_occasions(
+    player: Player, outcome: Outcome, expectations: Sequence[Expectation], kind: Kind | None
+) -> Iterable[str]:
+    """The clauses whose occasion and whose check are the same thing, the kind's own among them."""
+    if outcome.update is not None or outcome.values is not None:
+        yield "PROC-READONLY"
+    if outcome.values is None:
+        return
+    yield "PROC-SHAPE"
+    used = [not expectation.untouched for expectation in expectations]
+    if any(used):
+        yield "PROC-FUNCTION"
+        if not all(used):
+            yield "PROC-UNTOUCHED"
+        if outcome.again is not None:
+            yield "PROC-APPLY-STATELESS"
+        if player.invariant:
+            yield "PROC-ARGMAX"
+    elif used:
+        yield "PROC-IDLE"
+    if any(request is not None and request.prompt is None for request in outcome.batch):
+        yield "PROC-PROMPT-NONE"
+    if any(growth.dropped for growth in outcome.step.growth):
+        yield "PROC-SHRINK"
+    if kind is not None:
+        for row, request in enumerate(outcome.batch):
+            if request is not None:
+                yield from kind.bears(request.params, outcome.rows.values[outcome.picks[row]], expectations[row])
+
+
+class Observer:
+    """The faults beside one history: what a subject with each of them would have answered."""
+
+    def __init__(self, faults: Iterable[type[Belief]], oracle: Oracle, uses: Uses) -> None:
+        self.beliefs = [fault(uses) for fault in faults]
+        self.oracle = oracle
+
+    def follow(self, outcome: Outcome) -> None:
+        """Shows every fault the update."""
+        for belief in self.beliefs:
+            belief.follow(outcome.update, outcome.step)
+
+    def applied(self, outcome: Outcome) -> None:
+        """Tells every fault of the applies."""
+        for _ in range(outcome.step.applies):
+            for belief in self.beliefs:
+                belief.applied()
+
+    def differing(self, outcome: Outcome) -> Iterable[tuple[Belief, bool]]:
+        """The faults that would have answered otherwise than the model, and whether the subject answered as they do."""
+        assert outcome.values is not None
+        for belief in self.beliefs:
+            rows = [row for row, held in enumerate(outcome.batch) if belief.at(row) is not held]
+            if not rows:
+                continue
+            wrong = [row for row in rows if not self.agrees(outcome, belief, row, model=True)]
+            if wrong:
+                yield belief, all(self.agrees(outcome, belief, row, model=False) for row in rows)
+
+    def agrees(self, outcome: Outcome, belief: Belief, row: int, model: bool) -> bool:
+        """Whether the fault's row is one that the model allows, or one that the subject gave."""
+        assert outcome.values is not None
+        predicted = self.row(outcome, belief.at(row), row)
+        if model:
+            expected = self.row(outcome, outcome.batch[row], row)
+            return admits(expected, predicted.low) or admits(predicted, expected.low)
+        return admits(predicted, outcome.values[row])
+
+    def row(self, outcome: Outcome, request: Request | None, row: int) -> Expectation:
+        """What the row is for a request, or for nobody."""
+        pick = outcome.picks[row]
+        if request is None:
+            values = outcome.rows.values[pick]
+            return Expectation(values, values, untouched=True)
+        return self.oracle.expect(request, outcome.rows, pick)
+
+
+def witness(observer: Observer, outcome: Outcome, evidence: Evidence) -> None:
+    """Counts the clauses whose faults this step would have shown; the step has passed."""
+    observer.follow(outcome)
+    if outcome.values is not None:
+        for clause in {clause_of(type(belief)) for belief, _ in observer.differing(outcome)}:
+            evidence.witnessed[clause] += 1
+    observer.applied(outcome)

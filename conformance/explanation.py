@@ -1,0 +1,137 @@
+"""What a failure says: the clause, the history, the row, the script."""
+
+from __future__ import annotations
+
+import math
+
+from logitsproc.conformance.bindings import Subject
+from logitsproc.conformance.notation import format_history, format_number
+from logitsproc.conformance.script import as_script
+from logitsproc.conformance.suite import Failure, Report
+from logitsproc.reference.expectation import Expectation, refused
+
+SHOWN_TOKENS = 8
+REMEDIES = {
+    "PROC-STATE-DEPARTED": "Clear the row's state on every add, also when the new request does not use the processor.",
+    "UPD-REMOVE": "Drop the state of exactly the rows in `removed`; leave every other row where it is.",
+    "UPD-ADD": "Store an added request under the row in its tuple, not behind the last one.",
+    "UPD-REPLACE": "Overwrite what the row held before when a request is added at it.",
+    "UPD-EXTEND": "Accept an added row one past the end.",
+    "UPD-MOVE": "On UNIDIRECTIONAL take the state from the source, put it at the destination, and clear the source.",
+    "UPD-DROP": "On UNIDIRECTIONAL clear the destination first, also when the source has no state.",
+    "UPD-SWAP": "On SWAP pop both states before storing either, so that a side without state clears the other.",
+    "UPD-ORDER": "Process removed, then added, then moved.",
+    "UPD-SEQUENCE": "Process the moves one after the other in the order listed, each on the result of the one before.",
+    "UPD-NONE": "On None keep every row's state as it is.",
+    "UPD-SIZE": "Use batch_size only after all moves have been followed.",
+    "UPD-OVERLAP": "Process removed before added.",
+    "PROC-INDEPENDENT": "Keep params by row, not in one attribute of the processor.",
+    "PROC-LIVE-OUTPUTS": "Keep a reference to the output list that comes with `added`; do not copy it.",
+    "PROC-PLACEHOLDER": "Read output ids in apply, not in update_state.",
+    "PROC-QUIET": "Look at the output lists also when update_state gets None.",
+    "PROC-FUNCTION": "Compute the row from params, prompt and outputs as they are now, not from what was counted.",
+    "PROC-APPLY-STATELESS": "Keep progress in the output lists, not in a counter that apply moves on.",
+    "PROC-UNTOUCHED": "Write only to the rows of requests that use the processor.",
+    "PROC-ARGMAX": "Return False from is_argmax_invariant().",
+    "PROC-SHAPE": "Return the tensor you were given, or one of the same shape, dtype and device.",
+    "PROC-READONLY": "Copy what you want to change; the update's lists are shared with the next processor.",
+    "PROC-SHRINK": "Decide by the length of the list as it is, and do not forget a request that was served once.",
+}
+
+
+def explain(failure: Failure, subject: Subject) -> str:
+    """The whole explanation of a failure as plain text."""
+    clause = failure.clause
+    parts = [
+        f"{subject.target} breaks {clause.id}: {clause.title}",
+        cause(failure),
+        f"The history, {count(len(failure.history.steps), 'step')}:\n\n{indented(format_history(failure.history))}",
+    ]
+    if (rows := row_text(failure)) is not None:
+        parts.append(rows)
+    parts.append(f"{clause.id} ({clause.level}): {clause.sentence}\n{clause.link}")
+    if clause.id in REMEDIES:
+        parts.append(f"To fix: {REMEDIES[clause.id]}")
+    parts.append(f"As a script:\n\n{indented(as_script(failure.history, subject))}")
+    return "\n\n".join(parts)
+
+
+def cause(failure: Failure) -> str:
+    """One paragraph: at which step, whose row, and which fault would explain it."""
+    violation = failure.violation
+    request = violation.request.name if violation.request is not None else "nobody"
+    text = f"Step {violation.step}: {violation.message}"
+    if violation.row is not None:
+        text += f" (it serves {request})"
+    text += "."
+    if failure.fault:
+        text += f" It behaves like a processor with this fault: {failure.fault}"
+    if not failure.reproduced:
+        text += " Played alone, the history does not fail: what one processor did shows in another."
+    return text
+
+
+def row_text(failure: Failure) -> str | None:
+    """The tokens of the row that are wrong: what went in, what it may be, what came out."""
+    violation = failure.violation
+    if violation.expectation is None or violation.got is None or violation.logits is None:
+        return None
+    wrong = refused(violation.expectation, violation.got)
+    wrong = wrong or [t for t, value in enumerate(violation.got) if not same(value, violation.logits[t])]
+    lines = [
+        f"Row {violation.row}, {count(len(wrong), 'token')} wrong:",
+        "",
+        "  token    logit in    expected    got",
+    ]
+    for token in wrong[:SHOWN_TOKENS]:
+        expected = allowed(violation.expectation, token)
+        went_in, came_out = format_number(violation.logits[token]), format_number(violation.got[token])
+        lines.append(f"  {token:>5}  {went_in:>10}  {expected:>10}  {came_out:>10}")
+    if len(wrong) > SHOWN_TOKENS:
+        lines.append(f"  and {len(wrong) - SHOWN_TOKENS} more")
+    return "\n".join(lines)
+
+
+def same(value: float, other: float) -> bool:
+    """Equal, to the sign of zero, or both NaN."""
+    return (value == other and math.copysign(1, value) == math.copysign(1, other)) or value != value != other
+
+
+def allowed(expectation: Expectation, token: int) -> str:
+    """A value, an interval, or `x or -inf`."""
+    low, high = expectation.low[token], expectation.high[token]
+    text = format_number(low) if low == high or low != low else f"{format_number(low)}..{format_number(high)}"
+    return f"{text} or -inf" if token in expectation.either else text
+
+
+def indented(text: str) -> str:
+    """Four spaces before every line."""
+    return "\n".join(f"    {line}".rstrip() for line in text.rstrip().splitlines())
+
+
+def count(number: int, thing: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def verdict_line(report: Report) -> str:
+    """The verdict in one sentence."""
+    target = report.settings.subject.target
+    if report.failure is not None:
+        return f"{target}: violation of {report.failure.clause.id}"
+    if report.verdict == "unproven":
+        missing = [result.clause.id for result in report.results if result.status == "unproven"]
+        return f"{target}: unproven, {count(len(missing), 'clause')} without a witness: {', '.join(missing)}"
+    return f"{target}: conformant on {report.scope}"
+
+
+def evidence_line(report: Report) -> str:
+    """How much was played."""
+    evidence = report.evidence
+    text = (
+        f"{count(evidence.histories, 'history').replace('historys', 'histories')}, {count(evidence.steps, 'step')}, "
+        f"judged by {report.oracle}; {report.users} of {report.drawn} params use the processor"
+    )
+    if report.refused:
+        text += f"; validate_params refused {report.refused}"
+    return text + ("; stopped early, time was up" if report.stopped_early else "")

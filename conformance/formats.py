@@ -1,0 +1,148 @@
+"""Reports for machines: JSON and JUnit XML."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from junitparser import Error, JUnitXml, Skipped, TestCase, TestSuite
+from junitparser import Failure as JUnitFailure
+
+from logitsproc.conformance.bindings import CannotRun
+from logitsproc.conformance.explanation import explain, verdict_line
+from logitsproc.conformance.notation import format_history
+from logitsproc.conformance.suite import ClauseResult, Failure, Report
+
+VERSION = 1
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The report as JSON data; NaN and infinities are strings."""
+    settings, evidence = report.settings, report.evidence
+    return {
+        "version": VERSION,
+        "target": settings.subject.target,
+        "verdict": report.verdict,
+        "scope": report.scope,
+        "exit_status": report.exit_status,
+        "kind": settings.kind.field if settings.kind else None,
+        "oracle": report.oracle,
+        "binding": settings.subject.binding.name,
+        "tier": settings.tier,
+        "seed": settings.seed,
+        "clauses": settings.glob,
+        "histories": evidence.histories,
+        "observed_histories": evidence.observed,
+        "steps": evidence.steps,
+        "seconds": round(report.seconds, 3),
+        "stopped_early": report.stopped_early,
+        "params": {"drawn": report.drawn, "users": report.users, "refused": report.refused},
+        "results": [result_json(result) for result in report.results],
+        "failure": failure_json(report.failure, report),
+        "beyond": [
+            {
+                "world": beyond.world.name,
+                "says": beyond.world.says,
+                "complete": beyond.complete,
+                "failure": failure_json(beyond.failure, report),
+            }
+            for beyond in report.beyond
+        ],
+        "outside": [failure_json(failure, report) for failure in report.outside],
+    }
+
+
+def result_json(result: ClauseResult) -> dict[str, Any]:
+    """One clause's result."""
+    return {
+        "clause": result.clause.id,
+        "level": result.clause.level,
+        "status": result.status,
+        "fired": result.fired,
+        "witnessed": result.witnessed,
+        "note": result.note,
+    }
+
+
+def failure_json(failure: Failure | None, report: Report) -> dict[str, Any] | None:
+    """A failure with its history in the notation and its explanation."""
+    if failure is None:
+        return None
+    violation = failure.violation
+    return {
+        "clause": failure.clause.id,
+        "link": failure.clause.link,
+        "message": violation.message,
+        "step": violation.step,
+        "row": violation.row,
+        "got": None if violation.got is None else [number(value) for value in violation.got],
+        "fault": failure.fault,
+        "history": format_history(failure.history),
+        "explanation": explain(failure, report.settings.subject),
+    }
+
+
+def number(value: float) -> float | str:
+    """The value, or its name if JSON has none for it."""
+    return value if math.isfinite(value) else str(value)
+
+
+def to_junit(reports: list[Report]) -> str:
+    """One suite a subject, one case a clause, as JUnit XML."""
+    document = JUnitXml()
+    for report in reports:
+        suite = TestSuite(report.settings.subject.target)
+        suite.time = report.seconds
+        for result in report.results:
+            case = TestCase(result.clause.id, report.settings.subject.target)
+            if (outcome := junit_outcome(result, report)) is not None:
+                case.result = [outcome]
+            suite.add_testcase(case)
+        document.add_testsuite(suite)
+    text: bytes = document.tostring()  # type: ignore[no-untyped-call]
+    return text.decode()
+
+
+def junit_outcome(result: ClauseResult, report: Report) -> Any:
+    """A failure, an error for unproven, a skip for what was not judged, or None for held."""
+    if result.status == "broken":
+        assert report.failure is not None
+        outcome = JUnitFailure(verdict_line(report), result.clause.id)
+        outcome.text = explain(report.failure, report.settings.subject)
+        return outcome
+    if result.status == "unproven":
+        return Error("no witness", "unproven")
+    if result.status == "held":
+        return None
+    return Skipped(f"{result.status}: {result.note}" if result.note else result.status)
+
+
+def write_json(reports: list[Report], path: Path) -> None:
+    """All reports as one JSON document."""
+    write_whole(path, json.dumps([to_json(report) for report in reports], indent=2) + "\n")
+
+
+def write_junit(reports: list[Report], path: Path) -> None:
+    """All reports as one JUnit document."""
+    write_whole(path, to_junit(reports))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes the file whole or not at all; raises CannotRun."""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except OSError as error:
+        raise CannotRun(f"{path} cannot be written: {error.strerror}") from error
+
+
+def require_writable(path: Path | None) -> None:
+    """Raises CannotRun, before a run rather than after it, when there is no such folder or it is one."""
+    if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
+        raise CannotRun(f"{path} cannot be written")

@@ -1,0 +1,409 @@
+"""The stateful machine that makes histories: few rules, small integers, every rule one engine step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
+from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from logitsproc.conformance.bindings import Subject
+from logitsproc.conformance.history import SHARED, STRIDED, WARM_UP, Added, Arrival, Growth, History, Step
+from logitsproc.conformance.kinds import Pool
+from logitsproc.conformance.logits import ROWS
+from logitsproc.conformance.plans import Case, Lowering, Plan, name_of
+from logitsproc.conformance.player import Outcome, Player, Violation
+from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL
+from logitsproc.reference.producer import ELIDED, EXPLICIT
+
+BACKEND = "logitsproc"
+MAX_ROWS = 5
+TOKENS = 8
+STEPS = 30
+PALETTE_MIX = ("dense", "dense", "ties", "mixed")
+OPTION_MIX: tuple[frozenset[str], ...] = (
+    frozenset(),
+    frozenset({SHARED}),
+    frozenset({STRIDED}),
+    frozenset({WARM_UP}),
+    frozenset({SHARED, STRIDED, WARM_UP}),
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """Which histories there are. `says` completes "on ..."; the flags open what the engine's algorithm does not emit.
+
+    `clause` is the one that speaks about what the flags open.
+    """
+
+    name: str
+    says: str
+    clause: str | None = None
+    literal: bool = False
+    overlap: bool = False
+    shrink: bool = False
+    prompts: bool = True
+
+
+REACHABLE = World("reachable", "reachable updates")
+LITERAL = World("literal", "every well-formed update without overlap", literal=True)
+OVERLAP = World(
+    "overlap", "updates with overlap (an index removed and added)", "UPD-OVERLAP", literal=True, overlap=True
+)
+SHRINK = World("shrink", "output lists that shrink", "PROC-SHRINK", shrink=True)
+NO_PROMPT = World("no-prompt", "requests without prompt ids", "PROC-PROMPT-NONE", prompts=False)
+BEYOND = (LITERAL, OVERLAP, SHRINK, NO_PROMPT)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What the machine draws from: params that use the subject and params that do not, and vocabularies."""
+
+    users: Pool
+    others: Pool
+    vocabs: tuple[int, ...]
+    kind: str | None = None
+
+
+@dataclass
+class Drive:
+    """One run of the machine: what it plays, how each step is judged, and the first failure it met.
+
+    `begin` says whether there is to be another history, `counts` whether a violation ends the run, `finish` gets every
+    history when it is over.
+    """
+
+    subject: Subject
+    world: World
+    draw: Draw
+    judge: Callable[[Player, Outcome], None]
+    begin: Callable[[], bool] = lambda: True
+    counts: Callable[[Case, Violation], bool] = lambda case, violation: True
+    finish: Callable[[Case], None] = lambda case: None
+    failure: tuple[Case, Violation] | None = None
+
+
+@dataclass
+class Session:
+    """One history in the making."""
+
+    header: History
+    dialect: str
+    player: Player
+    lowering: Lowering
+    late: bool
+    items: list[Plan | Step] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+
+    @property
+    def case(self) -> Case:
+        """The history so far."""
+        return Case(self.header, tuple(self.items), self.dialect)
+
+    @property
+    def live(self) -> list[str]:
+        """The requests of the batch, by row, without holes."""
+        return [request.name for request in self.player.batch if request is not None]
+
+
+def digits(code: int, *bases: int) -> list[int]:
+    """The code as one digit a base, lowest first.
+
+    >>> digits(7, 2, 3, 4)
+    [1, 0, 1]
+    """
+    found = []
+    for base in bases:
+        code, digit = divmod(code, base)
+        found.append(digit)
+    return found
+
+
+def subset(names: Iterable[str], mask: int) -> tuple[str, ...]:
+    """The names whose bit is set."""
+    return tuple(name for place, name in enumerate(names) if mask >> place & 1)
+
+
+def swap_chain(code: int, rows: int) -> tuple[tuple[int, int], ...]:
+    """One to three swaps, each sharing a row with the one before."""
+    if rows < 2:
+        return ()
+    length, at, *hops = digits(code, 3, rows, *[rows - 1] * 3)
+    chain = []
+    for hop in hops[: length + 1]:
+        to = (at + 1 + hop) % rows
+        chain.append((at, to))
+        at = to
+    return tuple(chain)
+
+
+class Independent(HypothesisProvider):
+    """Hypothesis' own choices as another backend: every history is drawn anew, and none is a mutation of the last."""
+
+
+AVAILABLE_PROVIDERS[BACKEND] = f"{Independent.__module__}.{Independent.__name__}"
+
+
+class Machine(RuleBasedStateMachine):
+    """What all worlds share: requests arrive, tokens land, nothing happens."""
+
+    drive: Drive
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dead = not self.drive.begin()
+        self.session: Session | None = None
+
+    @initialize(
+        code=st.integers(0, 2 * len(PALETTE_MIX) * len(OPTION_MIX) * 4 * ROWS - 1), first=st.integers(0, 4 * 16**3 - 1)
+    )
+    def begin(self, code: int, first: int) -> None:
+        """Draws the vocabulary, the logits, the options, the dialect, whether ids come late, and who is there first."""
+        if self.dead:
+            return
+        vocab, mix, options, dialect, late, offset = digits(code, 2, len(PALETTE_MIX), len(OPTION_MIX), 2, 2, ROWS)
+        vocabs = self.drive.draw.vocabs
+        header = History(
+            vocab=vocabs[vocab % len(vocabs)],
+            palette=PALETTE_MIX[mix],
+            offset=offset,
+            options=OPTION_MIX[options],
+            kind=self.drive.draw.kind,
+        )
+        spoken = EXPLICIT if dialect else ELIDED
+        self.session = Session(header, spoken, Player(self.drive.subject, header), Lowering(spoken), bool(late))
+        count, *which = digits(first, 4, 16, 16, 16)
+        if count:
+            self.plan(come=self.arrivals(which[:count]))
+
+    @rule(code=st.integers(0, 3 * 16**3 - 1))
+    def arrive(self, code: int) -> None:
+        """One to three requests arrive; every live request gets a token."""
+        count, *which = digits(code, 3, 16, 16, 16)
+        self.plan(come=self.arrivals(which[: count + 1]), growth=self.one_each())
+
+    @rule(code=st.integers(0, 4**MAX_ROWS - 1))
+    def decode(self, code: int) -> None:
+        """Every row gets 0 to 3 tokens, and nothing else happens."""
+        self.plan(growth=self.tokens(digits(code, *[4] * MAX_ROWS)))
+
+    @rule(applies=st.integers(0, 2))
+    def quiet(self, applies: int) -> None:
+        """Nothing happens; apply runs twice, not at all, or once."""
+        self.plan(applies=(2, 0, 1)[applies])
+
+    def arrivals(self, which: list[int]) -> tuple[tuple[str, bool], ...]:
+        """New requests, users and others alike often, as far as there is room."""
+        if self.dead or not self.session:
+            return ()
+        come = []
+        for pick in which[: max(0, MAX_ROWS - len(self.session.live))]:
+            pool = self.drive.draw.users if pick % 2 else self.drive.draw.others
+            pool = pool or self.drive.draw.users or self.drive.draw.others
+            arrival = Arrival(dict(pool[pick // 2 % len(pool)]), (1, 2) if self.drive.world.prompts else None)
+            come.append((self.declare(arrival), False))
+        return tuple(come)
+
+    def declare(self, arrival: Arrival) -> str:
+        """Makes a request known to the model, the host and the producer."""
+        assert self.session
+        session = self.session
+        name = name_of(len(session.header.requests))
+        session.header = replace(session.header, requests=session.header.requests | {name: arrival})
+        session.player.arrive(name, arrival)
+        session.lowering.requests[name] = session.player.requests[name]
+        return name
+
+    def leavers(self, mask: int) -> tuple[str, ...]:
+        """The live requests whose bit is set."""
+        return subset(self.session.live, mask) if self.session else ()
+
+    def one_each(self) -> tuple[Growth, ...]:
+        """One token for every live request."""
+        return self.tokens([1] * MAX_ROWS)
+
+    def tokens(self, counts: list[int]) -> tuple[Growth, ...]:
+        """So many tokens for each live request; the last is a placeholder when ids come late."""
+        if self.dead or not self.session:
+            return ()
+        growth = []
+        for name, count in zip(self.session.live, counts, strict=False):
+            length = len(self.session.player.requests[name].output)
+            tokens = tuple((3 * (length + place) + ord(name[0])) % TOKENS for place in range(count))
+            growth.append(Growth(name, tokens, int(self.session.late and count > 0)))
+        return tuple(growth)
+
+    def plan(self, **parts: Any) -> None:
+        """Plays one plan."""
+        self.item(Plan(**parts))
+
+    def item(self, item: Plan | Step) -> None:
+        """Plays one item and has the step judged; the first violation that counts ends the run."""
+        if self.dead or not self.session:
+            return
+        session = self.session
+        session.lowering.batch = list(session.player.batch)
+        step = session.lowering.lower(item)
+        if step is None:
+            return
+        session.items.append(item)
+        try:
+            self.drive.judge(session.player, session.player.play(step))
+        except Violation as violation:
+            self.dead = True
+            if self.drive.counts(session.case, violation):
+                self.drive.failure = self.drive.failure or (session.case, violation)
+                raise
+
+    def teardown(self) -> None:
+        """Hands over the history."""
+        if self.session:
+            self.drive.finish(self.session.case)
+
+
+class EngineMachine(Machine):
+    """Reachable histories: every rule makes a plan, which the reference producer turns into an update."""
+
+    @rule(code=st.integers(0, 32 * 3 * 256 - 1))
+    def turn_over(self, code: int) -> None:
+        """Some finish, up to two arrive in their place or behind."""
+        mask, count, first, second = digits(code, 32, 3, 16, 16)
+        self.plan(leave=self.leavers(mask), come=self.arrivals([first, second][:count]), growth=self.one_each())
+
+    @rule(code=st.integers(0, 32 * 16 - 1))
+    def preempt(self, code: int) -> None:
+        """Some leave the batch and wait; one may arrive."""
+        mask, which = digits(code, 32, 16)
+        leave = self.leavers(mask)
+        self.plan(leave=leave, come=self.arrivals([which][: which % 2]), growth=self.one_each())
+        if not self.dead and self.session:
+            self.session.waiting += [name for name in leave if name not in self.session.live]
+
+    @rule(code=st.integers(0, 8 * 4 * 4 - 1))
+    def resume(self, code: int) -> None:
+        """Some that wait come back with their outputs, in their own list or a new one, while others finish."""
+        mask, fresh, leave = digits(code, 8, 4, 4)
+        if self.dead or not self.session or not self.session.waiting:
+            return
+        back = subset(self.session.waiting, mask or 1)[: MAX_ROWS - len(self.session.live)]
+        self.session.waiting = [name for name in self.session.waiting if name not in back]
+        self.plan(leave=self.leavers(leave), come=tuple((name, fresh % 2 == 1) for name in back))
+
+    @rule(code=st.integers(0, 3 * 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3 - 1))
+    def reorder(self, code: int) -> None:
+        """Swaps, chained; with a token each, or alone in the step."""
+        alone, chain = digits(code, 3, 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3)
+        swaps = swap_chain(chain, len(self.session.live) if self.session else 0)
+        self.plan(swaps=swaps, growth=() if alone == 0 else self.one_each())
+
+    @rule(code=st.integers(0, 32 * 3 * 256 - 1), chain=st.integers(0, 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3 - 1))
+    def churn(self, code: int, chain: int) -> None:
+        """Everything in one step: some finish, some arrive, the batch condenses and is reordered."""
+        mask, count, first, second = digits(code, 32, 3, 16, 16)
+        leave = self.leavers(mask)
+        come = self.arrivals([first, second][:count])
+        size = len(self.session.live) - len(leave) + len(come) if self.session else 0
+        self.plan(leave=leave, come=come, swaps=swap_chain(chain, size), growth=self.one_each())
+
+
+class LiteralMachine(Machine):
+    """Every well-formed update."""
+
+    @rule(code=st.integers(0, 32 * 3 * 16**2 * 8**2 - 1), moves=st.integers(0, 12 * 4**4 - 1))
+    def literal(self, code: int, moves: int) -> None:
+        """Any rows removed, any rows added at, any moves; what the list law gives no meaning is left out."""
+        if self.dead or not self.session:
+            return
+        mask, count, first, second, at, then = digits(code, 32, 3, 16, 16, 8, 8)
+        batch = self.session.player.batch
+        removed = tuple(row for row, held in enumerate(batch) if held and mask >> row & 1)
+        added = self.literal_adds([(first, at), (second, then)][:count], removed)
+        kept = [row for row, held in enumerate(batch) if held and row not in removed]
+        moved = self.literal_moves(moves, kept)
+        self.item(Step(removed=removed, added=added, moved=moved))
+
+    def literal_adds(self, wanted: list[tuple[int, int]], removed: tuple[int, ...]) -> tuple[Added, ...]:
+        """Arrivals at rows of their own: occupied, holes, or one past the end."""
+        assert self.session
+        size, taken, added = len(self.session.player.batch), set(removed), []
+        if self.drive.world.overlap:
+            taken = set()
+        for which, row in wanted:
+            row %= min(size + 1, MAX_ROWS)
+            come = self.arrivals([which]) if row not in taken else ()
+            if come:
+                added.append(Added(row, come[0][0]))
+                taken.add(row)
+                size = max(size, row + 1)
+        return tuple(added)
+
+    def literal_moves(self, code: int, kept: list[int]) -> tuple[tuple[int, int, str], ...]:
+        """Up to two moves, either way, between any rows."""
+        assert self.session
+        size = max(len(self.session.player.batch), 1)
+        count, both_ways, *ends = digits(code, 3, 4, 4, 4, 4, 4)
+        moved = []
+        for place in range(count):
+            source, to = ends[2 * place] % size, ends[2 * place + 1] % size
+            direction = SWAP if both_ways >> place & 1 else UNIDIRECTIONAL
+            if source != to and (direction == SWAP or source in kept):
+                moved.append((source, to, direction))
+        return tuple(moved)
+
+
+class ShrinkMachine(EngineMachine):
+    """Beside the engine's steps, output lists lose their last ids."""
+
+    @precondition(lambda self: not self.dead and self.session and self.session.live)
+    @rule(code=st.integers(0, 3**MAX_ROWS - 1))
+    def lose(self, code: int) -> None:
+        """Every row loses 0 to 2 of its last output ids."""
+        assert self.session
+        counts = digits(code, *[3] * MAX_ROWS)
+        losses = zip(self.session.live, counts, strict=False)
+        held = {name: len(self.session.player.requests[name].output) for name in self.session.live}
+        growth = tuple(Growth(name, dropped=min(count, held[name])) for name, count in losses if count and held[name])
+        self.plan(growth=growth)
+
+
+def machine_for(drive: Drive) -> type[Machine]:
+    """The machine class of a run."""
+    base = ShrinkMachine if drive.world.shrink else LiteralMachine if drive.world.literal else EngineMachine
+    return type("Histories", (base,), {"drive": drive})
+
+
+def explore(drive: Drive, histories: int, number: int) -> None:
+    """Lets the machine make histories until one fails; the same number gives the same histories."""
+    machine = seed(number)(machine_for(drive))
+    chosen = settings(
+        max_examples=histories,
+        stateful_step_count=STEPS,
+        deadline=None,
+        database=None,
+        derandomize=False,
+        phases=[Phase.generate],
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+        backend=BACKEND,
+        report_multiple_bugs=False,
+    )
+    try:
+        run_state_machine_as_test(machine, settings=chosen)
+    except Violation:
+        pass
+    except HypothesisException:
+        if drive.failure is None:
+            raise

@@ -1,0 +1,174 @@
+"""What says which row is right: a reference row function, a fresh processor alone, or the author's own function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+
+from logitsproc.conformance.bindings import CannotRun, Subject, one_line, resolve
+from logitsproc.conformance.kinds import Kind
+from logitsproc.conformance.logits import Palette
+from logitsproc.conformance.watch import WATCH
+from logitsproc.reference.expectation import Expectation, untouched
+from logitsproc.reference.request import Request
+
+CACHED = 20_000
+Author = Callable[[Any, list[int] | None, list[int], torch.Tensor], torch.Tensor]
+
+
+class Oracle(Protocol):
+    """Says what a request's row may be when it is shown row `pick` of the palette."""
+
+    @property
+    def name(self) -> str:
+        """What a report calls it."""
+
+    def expect(self, request: Request, rows: Palette, pick: int) -> Expectation: ...
+
+
+@dataclass
+class ReferenceOracle:
+    """The row function of the reference for a kind."""
+
+    kind: Kind
+
+    @property
+    def name(self) -> str:
+        return f"reference {self.kind.field}"
+
+    def expect(self, request: Request, rows: Palette, pick: int) -> Expectation:
+        """The reference's row."""
+        return self.kind.row(request.params, request.prompt, request.output, rows.values[pick])
+
+
+class SoloFailure(Exception):
+    """A fresh processor raised for one request alone; `error` is what it raised, `request` whom it served."""
+
+    def __init__(self, error: BaseException, request: Request) -> None:
+        super().__init__(one_line(error))
+        self.error = error
+        self.request = request
+
+
+@dataclass
+class SoloOracle:
+    """The solo law: what a fresh processor of the same class gives for that request alone."""
+
+    subject: Subject
+    name: str = "solo"
+    seen: dict[tuple[Any, ...], Expectation] = field(default_factory=dict)
+
+    def expect(self, request: Request, rows: Palette, pick: int) -> Expectation:
+        """The row that a fresh processor gives; remembered by what the row is a function of."""
+        prompt = None if request.prompt is None else tuple(request.prompt)
+        key = (repr(request.params), prompt, tuple(request.output), pick, id(rows.tensor))
+        found = self.seen.get(key)
+        if found is None:
+            if len(self.seen) >= CACHED:
+                self.seen.clear()
+            found = self.seen[key] = self.run(request, rows, pick)
+        return found
+
+    def run(self, request: Request, rows: Palette, pick: int) -> Expectation:
+        """Adds the request with its outputs to a new processor and applies it once."""
+        got = run_alone(self.subject, request, rows, pick)
+        if got.dtype == torch.float32 and got.view(torch.int32).tolist() == rows.bits[pick]:
+            return untouched(rows.values[pick])
+        values = got.tolist()
+        return Expectation(values, values)
+
+
+def run_alone(subject: Subject, request: Request, rows: Palette, pick: int) -> torch.Tensor:
+    """The row that a fresh processor gives for one request added with its outputs; raises SoloFailure."""
+    binding = subject.binding
+    prompt = None if request.prompt is None else list(request.prompt)
+    added = (0, binding.make_params(dict(request.params)), prompt, list(request.output))
+    processor = subject.build(rows.tensor.shape[1])
+    try:
+        WATCH.call(processor.update_state, binding.batch_update(1, [], [added], []))
+        return row_of(WATCH.call(processor.apply, rows.tensor[pick : pick + 1].clone()))
+    except Exception as error:
+        raise SoloFailure(error, request) from error
+
+
+def grown_alone(subject: Subject, request: Request, rows: Palette, pick: int) -> torch.Tensor:
+    """As run_alone, but added with no outputs, which then grow by one a step; raises SoloFailure."""
+    binding = subject.binding
+    live: list[int] = []
+    prompt = None if request.prompt is None else list(request.prompt)
+    added = (0, binding.make_params(dict(request.params)), prompt, live)
+    processor = subject.build(rows.tensor.shape[1])
+    logits = rows.tensor[pick : pick + 1]
+    try:
+        WATCH.call(processor.update_state, binding.batch_update(1, [], [added], []))
+        for token in request.output:
+            WATCH.call(processor.apply, logits.clone())
+            live.append(token)
+            WATCH.call(processor.update_state, None)
+        return row_of(WATCH.call(processor.apply, logits.clone()))
+    except Exception as error:
+        raise SoloFailure(error, request) from error
+
+
+def row_of(returned: Any) -> torch.Tensor:
+    """The only row of what apply returned; raises TypeError when it is not a tensor."""
+    if not isinstance(returned, torch.Tensor):
+        raise TypeError(f"apply returned {type(returned).__name__}, not a tensor")
+    return returned[0].contiguous()
+
+
+@dataclass
+class AuthorOracle:
+    """The author's own f(params, prompt_token_ids, output_token_ids, logits) -> logits, one row, 1-D.
+
+    An answer within one float32 rounding of it is right, as NUM-EDIT says; its masks are exact.
+    """
+
+    function: Author
+    subject: Subject
+    name: str
+
+    def expect(self, request: Request, rows: Palette, pick: int) -> Expectation:
+        """The author's row, one rounding wide."""
+        params = self.subject.binding.make_params(dict(request.params))
+        prompt = None if request.prompt is None else list(request.prompt)
+        logits = rows.tensor[pick].clone()
+        try:
+            row = self.function(params, prompt, list(request.output), logits)
+        except Exception as error:
+            raise CannotRun(f"the oracle {self.name} raised {one_line(error)}") from error
+        return self.widened(row, rows, pick)
+
+    def widened(self, row: Any, rows: Palette, pick: int) -> Expectation:
+        """The row as an expectation; raises CannotRun when it is not a row."""
+        wanted = rows.tensor[pick]
+        if not isinstance(row, torch.Tensor) or row.shape != wanted.shape or row.dtype != torch.float32:
+            raise CannotRun(f"the oracle {self.name} must return a float32 row of {wanted.shape[0]} logits")
+        if row.view(torch.int32).tolist() == rows.bits[pick]:
+            return untouched(rows.values[pick])
+        low = torch.nextafter(row, torch.full_like(row, -torch.inf))
+        high = torch.nextafter(row, torch.full_like(row, torch.inf))
+        infinite = torch.isinf(row)
+        return Expectation(torch.where(infinite, row, low).tolist(), torch.where(infinite, row, high).tolist())
+
+
+def load_oracle(target: str | Author, subject: Subject) -> AuthorOracle:
+    """The author's oracle, by `module:function` or itself; raises CannotRun."""
+    function = resolve(target) if isinstance(target, str) else target
+    name = target if isinstance(target, str) else getattr(target, "__qualname__", repr(target))
+    if not callable(function):
+        raise CannotRun(f"the oracle {name} is not a function")
+    return AuthorOracle(function, subject, name)
+
+
+def uses(oracle: Oracle, request: Request, rows: Palette, outputs: Sequence[int] = (0, 1, 3)) -> bool:
+    """Whether the oracle touches any of a few rows for these params, with few or no outputs."""
+    for count in outputs:
+        probe = Request(request.name, request.params, request.prompt, [1, 2, 3, 4][:count])
+        for pick in range(0, len(rows.values), 5):
+            if not oracle.expect(probe, rows, pick).untouched:
+                return True
+    return False

@@ -1,0 +1,118 @@
+"""`pytest --logits-processor pkg.mod:Class` collects one test a clause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TARGETS = pytest.StashKey[dict[str, Any]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options: whom to judge, as what, how long, with which params."""
+    group = parser.getgroup("logitsproc", "conformance of batch-level logits processors")
+    group.addoption("--logits-processor", action="append", default=[], metavar="MODULE:CLASS", help="judge this class")
+    group.addoption("--lp-as", metavar="KIND", help="the SamplingParams field that it implements")
+    group.addoption("--lp-tier", default="quick", metavar="TIER", help="quick, ci or deep")
+    group.addoption("--lp-params", metavar="FILE", help="JSON list of SamplingParams fields to draw from")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Loads the subjects at once, so that a bad option or target is one line and exit status 4."""
+    targets = config.getoption("--logits-processor")
+    if targets:
+        config.stash[TARGETS] = {target: prepared(config, target) for target in targets}
+
+
+def prepared(config: pytest.Config, target: str) -> Any:
+    """What is to be run for a target; raises UsageError."""
+    from logitsproc.conformance.api import kind_named
+    from logitsproc.conformance.bindings import CannotRun, load_subject
+    from logitsproc.conformance.params import read_params
+    from logitsproc.conformance.suite import TIERS, Settings
+
+    tier, params = config.getoption("--lp-tier"), config.getoption("--lp-params")
+    try:
+        if tier not in TIERS:
+            raise CannotRun(f"--lp-tier {tier}: there are {', '.join(TIERS)}")
+        kind = kind_named(config.getoption("--lp-as"))
+        pool = read_params(Path(params)) if params else None
+        return Settings(load_subject(target), kind, params=pool, tier=tier)
+    except CannotRun as error:
+        raise pytest.UsageError(f"logitsproc: {error}") from None
+
+
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Adds the clauses of every subject to what was collected."""
+    for target, settings in config.stash.get(TARGETS, {}).items():
+        collector = SubjectCollector.from_parent(session, name=target, nodeid=target)
+        collector.settings = settings
+        items.extend(collector.collect())
+    session.testscollected = len(items)
+
+
+class SubjectCollector(pytest.Collector):
+    """The clauses that a processor owes; the run is made once, by the first that needs it."""
+
+    settings: Any
+    found: Any = None
+
+    def collect(self) -> Iterable[ClauseItem]:
+        """One item a clause in scope."""
+        from logitsproc.spec import clauses
+
+        kind = self.settings.kind
+        for clause in clauses().values():
+            general = clause.chapter in ("batch", "processor")
+            own = kind is not None and (clause.chapter == kind.chapter or clause.id == kind.numeric)
+            if "processor" in clause.bearers and (general or own):
+                yield ClauseItem.from_parent(self, name=clause.id)
+
+    def report(self) -> Any:
+        """The report of the run."""
+        from logitsproc.conformance.suite import run
+
+        if self.found is None:
+            self.found = run(self.settings)
+        return self.found
+
+
+class ClauseItem(pytest.Item):
+    """One clause of one subject."""
+
+    def runtest(self) -> None:
+        """Passes when the clause held with a witness; fails when it is broken or unproven; else is skipped."""
+        assert isinstance(self.parent, SubjectCollector)
+        report = self.parent.report()
+        result = next(result for result in report.results if result.clause.id == self.name)
+        if result.status == "broken":
+            raise ClauseFailed(report, None)
+        if result.status == "unproven":
+            raise ClauseFailed(report, f"{self.name} is unproven: no step of the run was a witness of it")
+        if result.status != "held":
+            pytest.skip(f"{result.status}: {result.note}" if result.note else result.status)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        """The explanation, without a traceback."""
+        from logitsproc.conformance.bindings import CannotRun
+
+        if isinstance(excinfo.value, ClauseFailed | CannotRun):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo, style))
+
+    def reportinfo(self) -> tuple[str, None, str]:
+        """Where the item stands in a report."""
+        assert self.parent is not None
+        return self.parent.name, None, f"{self.parent.name} {self.name}"
+
+
+class ClauseFailed(Exception):
+    """A clause is broken or unproven; the text is the explanation."""
+
+    def __init__(self, report: Any, text: str | None) -> None:
+        from logitsproc.conformance.explanation import explain
+
+        super().__init__(text or explain(report.failure, report.settings.subject))

@@ -1,0 +1,53 @@
+"""A history from a file, checked against the list law and played to a subject."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from logitsproc.conformance.api import kind_named
+from logitsproc.conformance.bindings import CannotRun, Subject
+from logitsproc.conformance.history import History, batches
+from logitsproc.conformance.machine import REACHABLE
+from logitsproc.conformance.notation import NotationError, format_drawing, parse
+from logitsproc.conformance.suite import Failure, Run, Settings
+from logitsproc.conformance.watch import WATCH
+from logitsproc.reference.batch import IllFormed
+
+MAX_BYTES = 10_000_000
+
+
+def read_history(path: Path) -> History:
+    """The history in the file, checked against its own drawings; raises CannotRun with the line or the step."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise CannotRun(f"{path} is larger than {MAX_BYTES} bytes")
+        history = parse(path.read_text(encoding="utf-8"))
+        check_drawings(history)
+    except OSError as error:
+        raise CannotRun(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CannotRun(f"{path} is not UTF-8 text") from error
+    except (NotationError, IllFormed) as error:
+        raise CannotRun(f"{path}: {error}") from error
+    return history
+
+
+def check_drawings(history: History) -> None:
+    """Raises IllFormed where a drawing is not the batch that the list law gives, or a step is impossible."""
+    for number, (step, names) in enumerate(zip(history.steps, batches(history), strict=True)):
+        if step.drawing is not None and list(step.drawing) != names:
+            drawn, given = format_drawing(step.drawing), format_drawing(names)
+            raise IllFormed(f"step {number} draws {drawn}, and the list law gives {given}")
+
+
+def play_history(history: History, subject: Subject, kind: str | None) -> Failure | None:
+    """The failure that the history shows in the subject, named, if any; raises CannotRun."""
+    settings = Settings(subject, kind_named(kind))
+    with WATCH.limit(settings.limit):
+        run = Run(settings)
+        violation = run.replay(history)
+        if violation is None:
+            return None
+        kept = replace(history, steps=history.steps[: violation.step + 1])
+        return run.named(kept, violation, REACHABLE)

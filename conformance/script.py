@@ -1,0 +1,109 @@
+"""A history as a Python script that needs the subject, torch and nothing of the suite's machinery."""
+
+from __future__ import annotations
+
+from logitsproc.conformance.bindings import MAX_NUM_SEQS, PLAIN, VLLM, Subject
+from logitsproc.conformance.history import STRIDED, WARM_UP, Arrival, History, Step
+from logitsproc.conformance.logits import palette, picks
+from logitsproc.conformance.notation import drawn, format_drawing, format_number, format_step
+from logitsproc.conformance.player import PADDING, PLACEHOLDER, WARM_UP_ROWS
+
+TYPES = {
+    PLAIN: ["from logitsproc.conformance.interface import BatchUpdate, MoveDirectionality, SamplingParams"],
+    VLLM: [
+        "from vllm import SamplingParams",
+        "from vllm.v1.sample.logits_processor import BatchUpdate, MoveDirectionality",
+    ],
+}
+
+
+def as_script(history: History, subject: Subject) -> str:
+    """The script; it prints what every apply returns."""
+    module, _, qualified = subject.target.partition(":")
+    name = qualified.partition(".")[0]
+    lines = [
+        "import torch",
+        "",
+        "from logitsproc.conformance.interface import host_config",
+        *TYPES[subject.binding.name],
+        f"from {module} import {name}",
+        "",
+        "inf, nan = float('inf'), float('nan')",
+        "UNIDIRECTIONAL, SWAP = MoveDirectionality.UNIDIRECTIONAL, MoveDirectionality.SWAP",
+        f"config = host_config(vocab={history.vocab}, max_num_seqs={MAX_NUM_SEQS})",
+        f"processor = {qualified}(config, torch.device('cpu'), False)",
+    ]
+    lines += [line for name, arrival in history.requests.items() for line in arrival_lines(name, arrival, subject)]
+    if WARM_UP in history.options:
+        lines += ["", "# warm-up, before any request", "processor.update_state(None)"]
+        lines += apply_lines(history, list(range(WARM_UP_ROWS)))
+    batches = drawn(history)
+    for index, (step, names) in enumerate(zip(history.steps, batches, strict=True)):
+        title = f"{format_step(step)}  => {format_drawing(names or [])}"
+        lines += ["", f"# step {index}: {title}", *step_lines(history, step, index, len(names or []))]
+    return "\n".join(lines) + "\n"
+
+
+def arrival_lines(name: str, arrival: Arrival, subject: Subject) -> list[str]:
+    """The params object and the live list of a request."""
+    fields = dict(arrival.params)
+    eos = fields.pop("eos_token_id", None) if subject.binding.name == VLLM else None
+    if subject.binding.name == VLLM and "min_tokens" in fields:
+        fields["max_tokens"] = None
+    given = ", ".join(f"{field}={value!r}" for field, value in fields.items())
+    lines = [f"{name}, {name}_out = SamplingParams({given}), {list(arrival.output)}"]
+    if eos is not None:
+        lines.append(f"{name}.update_from_generation_config({{}}, eos_token_id={eos})")
+    return lines
+
+
+def step_lines(history: History, step: Step, index: int, rows: int) -> list[str]:
+    """One step: tokens, update_state, the late ids, apply."""
+    lines = []
+    for growth in step.growth:
+        if growth.dropped:
+            lines.append(f"del {growth.request}_out[-{growth.dropped}:]")
+        if growth.tokens:
+            known = len(growth.tokens) - growth.late
+            tokens = [*growth.tokens[:known], *[PLACEHOLDER] * growth.late]
+            lines.append(f"{growth.request}_out += {tokens}")
+    lines += [f"{add.request}_out = list({add.request}_out)" for add in step.added if add.fresh]
+    lines.append(f"processor.update_state({update_text(history, step, rows)})")
+    for growth in step.growth:
+        if growth.late:
+            lines.append(f"{growth.request}_out[-{growth.late}:] = {list(growth.tokens[-growth.late :])}")
+    return lines + apply_lines(history, picks(history.offset, index, rows)) * step.applies
+
+
+def update_text(history: History, step: Step, rows: int) -> str:
+    """The BatchUpdate as an expression."""
+    if step.is_quiet:
+        return "None"
+    added = [
+        f"({add.row}, {add.request}, {prompt_text(history.requests[add.request])}, {add.request}_out)"
+        for add in step.added
+    ]
+    moved = [f"({source}, {to}, {direction})" for source, to, direction in step.moved]
+    size = rows if step.size is None else step.size
+    parts = f"removed={list(step.removed)}, added=[{', '.join(added)}], moved=[{', '.join(moved)}]"
+    return f"BatchUpdate(batch_size={size}, {parts})"
+
+
+def prompt_text(arrival: Arrival) -> str:
+    """The prompt ids as an expression."""
+    return "None" if arrival.prompt is None else str(list(arrival.prompt))
+
+
+def apply_lines(history: History, chosen: list[int]) -> list[str]:
+    """One apply on the step's logits."""
+    rows = palette(history.palette, history.vocab)
+    text = [f"    [{', '.join(format_number(value) for value in rows.values[pick])}]," for pick in chosen]
+    lines = [
+        "logits = torch.tensor([",
+        *text,
+        f"], dtype=torch.float32).reshape({len(chosen)}, {history.vocab})",
+    ]
+    if STRIDED in history.options:
+        width = history.vocab
+        lines.append(f"logits = torch.cat([logits, logits[:, :{PADDING}]], dim=1)[:, :{width}]")
+    return [*lines, "print(processor.apply(logits))"]

@@ -1,0 +1,515 @@
+"""One run of the suite: canary, histories, judgement, and the verdict with its evidence."""
+
+from __future__ import annotations
+
+import fnmatch
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from logitsproc.conformance.bindings import CannotRun, Subject, one_line
+from logitsproc.conformance.checks import judge
+from logitsproc.conformance.diagnosis import Diagnosis, Doctor
+from logitsproc.conformance.evidence import OBSERVED_EVERY, Evidence, Observer, witness
+from logitsproc.conformance.faults import FAULTS, Belief
+from logitsproc.conformance.history import Arrival, History, new_request
+from logitsproc.conformance.kinds import KINDS, SMALLEST_VOCAB, Kind, Pool
+from logitsproc.conformance.logits import palette
+from logitsproc.conformance.machine import BEYOND, LITERAL, REACHABLE, Draw, Drive, World, explore
+from logitsproc.conformance.miniatures.controls import CANARIES
+from logitsproc.conformance.oracles import (
+    Author,
+    Oracle,
+    ReferenceOracle,
+    SoloFailure,
+    SoloOracle,
+    load_oracle,
+    uses,
+)
+from logitsproc.conformance.plans import Case, lower
+from logitsproc.conformance.player import Outcome, Player, Violation
+from logitsproc.conformance.shrinking import shrink
+from logitsproc.conformance.watch import WATCH
+from logitsproc.reference.batch import IllFormed
+from logitsproc.reference.request import Request
+from logitsproc.spec import Clause, clauses
+
+CONFORMANT, VIOLATION, UNPROVEN = "conformant", "violation", "unproven"
+DEFAULT_SEED = 0
+VOCABS = (SMALLEST_VOCAB, 64)
+MAX_VOCAB = 1 << 18
+CANARY_HISTORIES = 100
+CASES_FOR_DIAGNOSIS = 60
+OUT_OF_SCOPE_LIMIT = 10
+JUDGED_SHARE = 0.7
+NEED_OUTPUTS = ("PROC-LIVE-OUTPUTS", "PROC-QUIET")
+NEED_IDS = ("PROC-PLACEHOLDER",)
+
+
+@dataclass(frozen=True)
+class Tier:
+    """How much a run plays: histories in the world that is judged, histories in each world beyond, and a limit."""
+
+    histories: int
+    beyond: int
+    seconds: float
+
+
+TIERS = {"quick": Tier(400, 60, 18), "ci": Tier(8000, 500, 280), "deep": Tier(1_000_000, 2000, 1800)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is to be run.
+
+    `limit` is the seconds that one call of the subject may take; `seconds` overrides the tier's.
+    """
+
+    subject: Subject
+    kind: Kind | None = None
+    oracle: str | Author | None = None
+    params: Pool | None = None
+    tier: str = "quick"
+    seed: int = DEFAULT_SEED
+    scope: str = REACHABLE.name
+    glob: str = "*"
+    limit: float = 5.0
+    seconds: float | None = None
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A violation with its smallest history, the clause it breaks, and the world it happened in."""
+
+    clause: Clause
+    history: History
+    violation: Violation
+    world: World
+    fault: str | None
+    reproduced: bool
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """How a subject fares in a world beyond the one it is judged in; `complete` unless time was up."""
+
+    world: World
+    failure: Failure | None
+    complete: bool
+
+
+@dataclass(frozen=True)
+class ClauseResult:
+    """How a clause fared: held, broken, not met (a SHOULD), unproven, n/a, or not judged."""
+
+    clause: Clause
+    status: str
+    fired: int
+    witnessed: int
+    note: str = ""
+
+
+@dataclass
+class Report:
+    """What a run found, and the evidence for it."""
+
+    settings: Settings
+    oracle: str
+    verdict: str
+    results: list[ClauseResult]
+    evidence: Evidence
+    failure: Failure | None = None
+    beyond: list[Beyond] = field(default_factory=list)
+    outside: list[Failure] = field(default_factory=list)
+    refused: int = 0
+    users: int = 0
+    drawn: int = 0
+    stopped_early: bool = False
+    seconds: float = 0.0
+
+    @property
+    def exit_status(self) -> int:
+        """0 conformant, 1 violation, 3 unproven."""
+        return {CONFORMANT: 0, VIOLATION: 1, UNPROVEN: 3}[self.verdict]
+
+    @property
+    def scope(self) -> str:
+        """What the verdict extends to: everything, or reachable updates only."""
+        if all(beyond.complete and beyond.failure is None for beyond in self.beyond):
+            return "every well-formed update"
+        return "reachable updates"
+
+
+def run(settings: Settings) -> Report:
+    """Judges a subject; raises CannotRun when that is not possible."""
+    chosen_clauses(settings.glob)
+    with WATCH.limit(settings.limit):
+        return Run(settings).report()
+
+
+def chosen_clauses(glob: str) -> list[Clause]:
+    """The clauses whose id matches; raises CannotRun when none does."""
+    chosen = [clause for clause in clauses().values() if fnmatch.fnmatchcase(clause.id, glob)]
+    if not chosen:
+        raise CannotRun(f"no clause matches {glob!r}; `logitsproc spec` lists them")
+    return chosen
+
+
+class Run:
+    """The state of one run."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.started = time.monotonic()
+        self.tier = TIERS[settings.tier]
+        seconds = self.tier.seconds if settings.seconds is None else settings.seconds
+        self.end = self.started + seconds
+        self.deadline = self.started + seconds * JUDGED_SHARE
+        self.evidence = Evidence()
+        self.beyond_evidence = Evidence()
+        self.outside: list[Failure] = []
+        self.stopped_early = False
+        self.invariant = False
+        self.oracle = make_oracle(settings)
+        pool, self.refused = accepted(settings.subject, make_pool(settings))
+        self.vocabs = make_vocabs(settings)
+        self.user_keys = {repr(params): self.probe(params) for params in pool}
+        users = [params for params in pool if self.user_keys[repr(params)]]
+        others = [params for params in pool if not self.user_keys[repr(params)]]
+        self.draw = Draw(users, others, self.vocabs, settings.kind.field if settings.kind else None)
+
+    def probe(self, params: dict[str, Any]) -> bool:
+        """Whether these params use the subject, as the oracle sees it."""
+        request = new_request("A", Arrival(params))
+        try:
+            return uses(self.oracle, request, palette("dense", self.vocabs[0]))
+        except SoloFailure:
+            return True
+
+    def uses(self, request: Request) -> bool:
+        """Whether a request uses the subject."""
+        key = repr(request.params)
+        if key not in self.user_keys:
+            self.user_keys[key] = self.probe(dict(request.params))
+        return self.user_keys[key]
+
+    def report(self) -> Report:
+        """Canary first, then the world to be judged, then the worlds beyond it."""
+        self.canary()
+        failure, beyond = None, []
+        if self.settings.scope == REACHABLE.name:
+            failure = self.explore(REACHABLE, self.tier.histories)
+            if failure is None:
+                self.deadline = self.end
+                beyond = [self.explore_beyond(world) for world in BEYOND]
+        else:
+            for world in (REACHABLE, *BEYOND):
+                failure = failure or self.explore(world, self.tier.histories // 3)
+        results = self.results(failure, beyond)
+        return Report(
+            self.settings,
+            self.oracle.name,
+            verdict(failure, results),
+            results,
+            self.evidence,
+            failure,
+            beyond,
+            self.outside,
+            self.refused,
+            len(self.draw.users),
+            len(self.draw.users) + len(self.draw.others),
+            self.stopped_early,
+            time.monotonic() - self.started,
+        )
+
+    def explore_beyond(self, world: World) -> Beyond:
+        """What comes out in a world that is not judged."""
+        failure = self.explore(world, self.tier.beyond)
+        return Beyond(world, failure, failure is not None or not self.is_over())
+
+    def canary(self) -> None:
+        """A miniature of the same kind must fail, or the suite is broken."""
+        kind = self.settings.kind or KINDS["min_p"]
+        subject = replace(self.settings.subject, target=f"canary:{kind.field}", factory=CANARIES[kind.field])
+        oracle: Oracle = ReferenceOracle(kind) if self.settings.kind else SoloOracle(subject)
+        chance = random.Random(self.settings.seed)
+        draw = Draw(kind.users(chance), kind.others(chance), VOCABS, kind.field)
+        drive = Drive(subject, REACHABLE, draw, lambda player, outcome: discard(judge(player, outcome, oracle)))
+        explore(drive, CANARY_HISTORIES, self.settings.seed)
+        if drive.failure is None:
+            raise CannotRun(f"suite broken: the canary {subject.factory.__name__} passed")
+
+    def explore(self, world: World, histories: int) -> Failure | None:
+        """Plays histories of a world until one breaks a clause in scope."""
+        judged = Judged(self, self.evidence if self.is_judged(world) else self.beyond_evidence)
+        done = 0
+
+        def begin() -> bool:
+            nonlocal done
+            self.settings.progress(world.name, done, histories)
+            done += 1
+            return not self.is_over() and judged.begin()
+
+        counts = partial(self.counts, world)
+        drive = Drive(self.settings.subject, world, self.draw, judged.step, begin, counts)
+        explore(drive, histories, self.settings.seed)
+        if self.is_judged(world) and drive.failure is None and self.is_over() and self.settings.tier != "deep":
+            self.stopped_early = True
+        self.settings.progress(world.name, histories, histories)
+        return None if drive.failure is None else self.failure(world, *drive.failure)
+
+    def is_judged(self, world: World) -> bool:
+        """Whether what happens in a world decides the verdict."""
+        return world is REACHABLE or self.settings.scope != REACHABLE.name
+
+    def is_over(self) -> bool:
+        """Whether time is up, or too many violations outside --clauses have been met."""
+        return time.monotonic() > self.deadline or len(self.outside) >= OUT_OF_SCOPE_LIMIT
+
+    def counts(self, world: World, case: Case, violation: Violation) -> bool:
+        """Whether a violation breaks a clause that --clauses names; one that does not is only noted."""
+        if self.settings.glob == "*":
+            return True
+        failure = self.failure(world, case, violation)
+        if fnmatch.fnmatchcase(failure.clause.id, self.settings.glob):
+            return True
+        self.outside.append(failure)
+        return False
+
+    def failure(self, world: World, case: Case, violation: Violation) -> Failure:
+        """The violation made small and named."""
+        hangs = violation.clause == "PROC-EXCEPTION" and "in time" in violation.message
+        reproduced = hangs or self.failing(case, violation)
+        if reproduced and not hangs:
+            case = shrink(case, partial(self.failing, violation=violation))
+        history = lower(case)
+        if hangs:
+            return Failure(clauses()["PROC-EXCEPTION"], history, violation, world, None, True)
+        again = self.replay(history)
+        if again is None:
+            return Failure(clauses()["PROC-INDEPENDENT"], history, violation, world, None, False)
+        return self.named(replace(history, steps=history.steps[: again.step + 1]), again, world)
+
+    def named(self, history: History, violation: Violation, world: World) -> Failure:
+        """The failure with its clause."""
+        if world.clause is not None and self.replay(ordinary(history)) is None:
+            return Failure(clauses()[world.clause], history, violation, world, None, True)
+        diagnosis = self.diagnose(history, violation)
+        return Failure(clauses()[diagnosis.clause], history, violation, world, diagnosis.fault, True)
+
+    def diagnose(self, history: History, violation: Violation) -> Diagnosis:
+        """Which clause it is."""
+        doctor = Doctor(
+            partial(Player, self.settings.subject),
+            self.oracle,
+            self.uses,
+            self.settings.kind,
+            self.cases_for_diagnosis,
+        )
+        return doctor.diagnose(history, violation)
+
+    def failing(self, case: Case, violation: Violation) -> bool:
+        """Whether the case fails, and in the same way."""
+        found = self.replay(lower(case))
+        return found is not None and found.clause == violation.clause
+
+    def replay(self, history: History) -> Violation | None:
+        """The violation that a history shows, if any."""
+        try:
+            player = Player(self.settings.subject, replace(history, steps=()))
+            for step in history.steps:
+                judge(player, player.play(step), self.oracle)
+        except Violation as violation:
+            return violation
+        except IllFormed:
+            return None
+        return None
+
+    def cases_for_diagnosis(self) -> Iterator[Case]:
+        """Histories to tell faults apart by; nothing is judged while they are made."""
+        made: list[Case] = []
+        drive = Drive(
+            self.settings.subject,
+            LITERAL,
+            self.draw,
+            lambda player, outcome: None,
+            counts=lambda case, violation: False,
+            finish=made.append,
+        )
+        explore(drive, CASES_FOR_DIAGNOSIS, self.settings.seed + 1)
+        return iter(made)
+
+    def results(self, failure: Failure | None, beyond: list[Beyond]) -> list[ClauseResult]:
+        """How every clause that a processor owes fared."""
+        owed = [clause for clause in clauses().values() if "processor" in clause.bearers]
+        return [self.result(clause, failure, beyond) for clause in owed]
+
+    def result(self, clause: Clause, failure: Failure | None, beyond: list[Beyond]) -> ClauseResult:
+        """How one clause fared."""
+        gathered = (self.evidence,) if clause.is_must else (self.evidence, self.beyond_evidence)
+        witnessed = sum(evidence.witnessed[clause.id] for evidence in gathered)
+        fired = max(witnessed, sum(evidence.fired[clause.id] for evidence in gathered))
+        status, note = "held", ""
+        if failure is not None and failure.clause.id == clause.id:
+            status = "broken"
+        elif not fnmatch.fnmatchcase(clause.id, self.settings.glob):
+            status, note = "not judged", "outside --clauses"
+        elif reason := self.not_applicable(clause, witnessed):
+            status, note = "n/a", reason
+        elif not clause.is_must and (reason := self.shortfall(clause, beyond)):
+            status, note = "not met", reason
+        elif not witnessed:
+            status = "unproven" if clause.is_must and failure is None else "not judged"
+            note = f"the run ended at {failure.clause.id}" if failure is not None else ""
+        return ClauseResult(clause, status, fired, witnessed, note)
+
+    def shortfall(self, clause: Clause, beyond: list[Beyond]) -> str:
+        """Where a clause that says SHOULD is not met, or nothing."""
+        if clause.id == "PROC-IDLE" and self.evidence.idle_copies:
+            return f"another object was returned {self.evidence.idle_copies:,} times"
+        worlds = [seen.world.says for seen in beyond if seen.failure and seen.failure.clause.id == clause.id]
+        return f"on {worlds[0]}" if worlds else ""
+
+    def not_applicable(self, clause: Clause, witnessed: int) -> str:
+        """Why a clause does not speak about this subject, or nothing."""
+        kind = self.settings.kind
+        general = clause.chapter in ("batch", "processor")
+        if not general and (kind is None or (clause.chapter != kind.chapter and clause.id != kind.numeric)):
+            return "another transformation"
+        if clause.id == "PROC-ARGMAX" and not self.claims_invariance():
+            return "claims no invariance"
+        if clause.id in NEED_OUTPUTS + NEED_IDS and not witnessed:
+            reads = kind is not None and kind.reads_outputs and clause.id not in NEED_IDS
+            if not reads:
+                return "outputs play no part" if clause.id in NEED_OUTPUTS else "ids play no part"
+        return ""
+
+    def claims_invariance(self) -> bool:
+        """What a fresh processor answers."""
+        return Player(self.settings.subject, History(vocab=self.vocabs[0])).invariant
+
+
+class Judged:
+    """Judges the steps of histories one after the other, and gathers evidence; every few histories are observed."""
+
+    def __init__(self, run: Run, evidence: Evidence) -> None:
+        self.run = run
+        self.evidence = evidence
+        self.observer: Observer | None = None
+
+    def begin(self) -> bool:
+        """A new history."""
+        self.observer = None
+        if self.evidence.histories % OBSERVED_EVERY == 0:
+            kind = self.run.settings.kind
+            faults: list[type[Belief]] = [
+                fault for fault in FAULTS if kind is None or kind.reads_outputs or not fault.reads_outputs
+            ]
+            self.observer = Observer(faults, self.run.oracle, self.run.uses)
+            self.evidence.observed += 1
+        self.evidence.histories += 1
+        return True
+
+    def step(self, player: Player, outcome: Outcome) -> None:
+        """One step; raises Violation."""
+        expectations = judge(player, outcome, self.run.oracle)
+        self.evidence.step(player, outcome, expectations, self.run.settings.kind)
+        if self.observer is not None:
+            witness(self.observer, outcome, self.evidence)
+
+
+def ordinary(history: History) -> History:
+    """The history with prompts, without shrinking, and without removals of rows that are added in the same step."""
+    requests = {
+        name: arrival if arrival.prompt is not None else replace(arrival, prompt=Arrival().prompt)
+        for name, arrival in history.requests.items()
+    }
+    steps = []
+    for step in history.steps:
+        added = {add.row for add in step.added}
+        growth = tuple(replace(growth, dropped=0) for growth in step.growth)
+        removed = tuple(row for row in step.removed if row not in added)
+        steps.append(replace(step, growth=growth, removed=removed))
+    return replace(history, requests=requests, steps=tuple(steps))
+
+
+def verdict(failure: Failure | None, results: list[ClauseResult]) -> str:
+    """Violation before unproven before conformant."""
+    if failure is not None:
+        return VIOLATION
+    return UNPROVEN if any(result.status == "unproven" for result in results) else CONFORMANT
+
+
+def discard(_: object) -> None:
+    """Drops a value."""
+
+
+def make_oracle(settings: Settings) -> Oracle:
+    """The author's oracle, else the reference of the kind, else the solo law."""
+    if settings.oracle is not None:
+        return load_oracle(settings.oracle, settings.subject)
+    if settings.kind is not None:
+        return ReferenceOracle(settings.kind)
+    return SoloOracle(settings.subject)
+
+
+def make_pool(settings: Settings) -> Pool:
+    """The params that requests draw from: the author's and none, or the kind's, or a mix of all kinds."""
+    if settings.params is not None:
+        return [*settings.params, {}] if {} not in settings.params else list(settings.params)
+    chance = random.Random(settings.seed)
+    kinds = [settings.kind] if settings.kind else list(KINDS.values())
+    pool = [params for kind in kinds for params in (*kind.users(chance), *kind.others(chance))]
+    return [params for place, params in enumerate(pool) if params not in pool[:place]]
+
+
+def accepted(subject: Subject, pool: Pool) -> tuple[Pool, int]:
+    """The params that validate_params lets through, and how many it refuses; raises CannotRun if none is left."""
+    validate = getattr(subject.factory, "validate_params", None)
+    kept = []
+    for params in pool:
+        made = subject.binding.make_params(dict(params))
+        try:
+            if validate is not None:
+                WATCH.call(validate, made)
+        except ValueError:
+            continue
+        except Exception as error:
+            raise CannotRun(f"{subject.target}.validate_params({params}) raised {one_line(error)}") from error
+        kept.append(params)
+    if not kept:
+        raise CannotRun(f"{subject.target}.validate_params refuses all {len(pool)} params; give others with --params")
+    return kept, len(pool) - len(kept)
+
+
+def make_vocabs(settings: Settings) -> tuple[int, ...]:
+    """Vocabularies that hold every token id of the author's params; raises CannotRun when that is too many."""
+    largest = max((largest_id(params) for params in settings.params or []), default=0)
+    if largest >= MAX_VOCAB:
+        raise CannotRun(f"the params name token {largest}; the suite plays vocabularies up to {MAX_VOCAB}")
+    return VOCABS if largest < VOCABS[0] else tuple(sorted({max(largest + 1, size) for size in VOCABS}))
+
+
+def largest_id(params: dict[str, Any]) -> int:
+    """The largest number that may be a token id."""
+    fields = ("logit_bias", "stop_token_ids", "allowed_token_ids", "extra_args", "eos_token_id")
+    return max((number for name in fields for number in integers(params.get(name))), default=0)
+
+
+def integers(value: Any) -> Iterator[int]:
+    """Every integer in a JSON value, keys included."""
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from integers(key)
+            yield from integers(item)
+    elif isinstance(value, list | tuple | set):
+        for item in value:
+            yield from integers(item)

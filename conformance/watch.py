@@ -1,0 +1,69 @@
+"""The time limit on a subject's calls: one timer, which costs a running call nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+SWALLOWED = 3
+
+
+class TookTooLong(BaseException):
+    """Raised inside a subject's call that does not return; not an Exception, so that the subject does not catch it."""
+
+
+class Watch:
+    """Counts calls; a call that is still the same one at two ticks of the timer has taken too long."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.inside = False
+        self.last_tick = -1
+        self.raised = 0
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls the function under the limit."""
+        self.calls += 1
+        self.inside = True
+        try:
+            return function(*arguments)
+        finally:
+            self.inside = False
+
+    def tick(self, *_: object) -> None:
+        """The timer's handler: interrupts the call, and ends the process when the call will not be interrupted."""
+        stuck, self.last_tick = self.inside and self.last_tick == self.calls, self.calls
+        if not stuck:
+            self.raised = 0
+            return
+        self.raised += 1
+        if self.raised > SWALLOWED:
+            print(
+                "logitsproc: the subject does not return and cannot be interrupted",
+                file=sys.stderr,
+                flush=True,
+            )
+            os._exit(1)
+        raise TookTooLong
+
+    @contextmanager
+    def limit(self, seconds: float) -> Iterator[None]:
+        """Holds every call in the block to between one and two times this many seconds (main thread, POSIX)."""
+        if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, self.tick)
+        signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+WATCH = Watch()
