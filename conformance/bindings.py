@@ -139,7 +139,7 @@ def resolve(target: str) -> Any:
     quiet_vllm()
     try:
         found: Any = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CannotRun(f"{module_name} cannot be imported: {one_line(error)}") from error
     for attribute in qualified.split("."):
         if not hasattr(found, attribute):

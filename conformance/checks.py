@@ -18,10 +18,12 @@ def judge(player: Player, outcome: Outcome, oracle: Oracle) -> list[Expectation]
     """Holds one step to every check and returns what its rows were to be; raises Violation."""
     if outcome.values is None:
         return []
+    expectations = expected(outcome, oracle)
+    wrong = [row for row, expectation in enumerate(expectations) if not row_is_right(outcome, row, expectation)]
+    check_rows(outcome, expectations, [row for row in wrong if expectations[row].untouched])
     if player.invariant:
         check_argmax(outcome)
-    expectations = expected(outcome, oracle)
-    check_rows(outcome, expectations)
+    check_rows(outcome, expectations, wrong)
     if outcome.again is not None:
         check_again(outcome)
     return expectations
@@ -47,24 +49,21 @@ def expected_at(outcome: Outcome, oracle: Oracle, row: int, request: Request | N
     return oracle.expect(request, outcome.rows, pick)
 
 
-def check_rows(outcome: Outcome, expectations: list[Expectation]) -> None:
+def check_rows(outcome: Outcome, expectations: list[Expectation], wrong: list[int]) -> None:
     """PROC-UNTOUCHED, PROC-FUNCTION, PROC-PROMPT-NONE: every row is what the list law and the oracle say.
 
-    The clauses of bookkeeping are checked here too; diagnosis finds out which of them a wrong row breaks.
+    The clauses of bookkeeping are checked here too; diagnosis finds out which of them the first wrong row breaks.
     """
     assert outcome.values is not None
-    for row, expectation in enumerate(expectations):
-        if row_is_right(outcome, row, expectation):
-            continue
-        pick, request = outcome.picks[row], outcome.batch[row]
+    for row in wrong[:1]:
         raise Violation(
             None,
             f"row {row} is wrong",
             outcome.index,
             row,
-            request,
-            outcome.rows.values[pick],
-            expectation,
+            outcome.batch[row],
+            outcome.rows.values[outcome.picks[row]],
+            expectations[row],
             outcome.values[row],
         )
 

@@ -148,7 +148,7 @@ def show_beyond(says: str, failure: Failure) -> None:
 
 def evidence_table(report: Report) -> Table:
     """A row for each clause that was in scope."""
-    table = Table(box=None, padding=(0, 2, 0, 2))
+    table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("clause", "level", "fired", "witnessed", "result"):
         numeric = heading in ("fired", "witnessed")
         table.add_column(heading, justify="right" if numeric else "left", no_wrap=heading != "result")

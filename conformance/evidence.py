@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from logitsproc.conformance.checks import is_idle_copy
+from logitsproc.conformance.checks import expected_at, is_idle_copy
 from logitsproc.conformance.faults import Belief, Uses, clause_of
 from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.oracles import Oracle
@@ -111,11 +111,21 @@ class Observer:
     """The faults beside one history: what a subject with each of them would have answered."""
 
     def __init__(self, faults: Iterable[type[Belief]], oracle: Oracle, uses: Uses) -> None:
-        self.beliefs = [fault(uses) for fault in faults]
+        self.uses = uses
+        self.known: dict[Request, bool] = {}
+        self.beliefs = [fault(self.is_user) for fault in faults]
         self.oracle = oracle
+        self.rows: dict[tuple[int, Request | None], Expectation] = {}
+
+    def is_user(self, request: Request) -> bool:
+        """Whether the request uses the subject; asked once for each."""
+        if request not in self.known:
+            self.known[request] = self.uses(request)
+        return self.known[request]
 
     def follow(self, outcome: Outcome) -> None:
         """Shows every fault the update."""
+        self.rows.clear()
         for belief in self.beliefs:
             belief.follow(outcome.update, outcome.step)
 
@@ -129,29 +139,30 @@ class Observer:
         """The faults that would have answered otherwise than the model, and whether the subject answered as they do."""
         assert outcome.values is not None
         for belief in self.beliefs:
-            rows = [row for row, held in enumerate(outcome.batch) if belief.at(row) is not held]
-            if not rows:
-                continue
-            wrong = [row for row in rows if not self.agrees(outcome, belief, row, model=True)]
-            if wrong:
-                yield belief, all(self.agrees(outcome, belief, row, model=False) for row in rows)
+            believed = [(row, belief.at(row)) for row in range(len(outcome.batch))]
+            others = [(row, request) for row, request in believed if request is not outcome.batch[row]]
+            if any(self.differs(outcome, row, request) for row, request in others):
+                yield belief, all(self.is_answer(outcome, row, request) for row, request in others)
 
-    def agrees(self, outcome: Outcome, belief: Belief, row: int, model: bool) -> bool:
-        """Whether the fault's row is one that the model allows, or one that the subject gave."""
+    def differs(self, outcome: Outcome, row: int, believed: Request | None) -> bool:
+        """Whether the model allows nothing that serving the believed request allows, at this row."""
+        predicted, expected = self.row(outcome, believed, row), self.row(outcome, outcome.batch[row], row)
+        if predicted.low == expected.low:
+            return False
+        return not (admits(expected, predicted.low) or admits(predicted, expected.low))
+
+    def is_answer(self, outcome: Outcome, row: int, believed: Request | None) -> bool:
+        """Whether the subject's row is what serving the believed request allows."""
         assert outcome.values is not None
-        predicted = self.row(outcome, belief.at(row), row)
-        if model:
-            expected = self.row(outcome, outcome.batch[row], row)
-            return admits(expected, predicted.low) or admits(predicted, expected.low)
-        return admits(predicted, outcome.values[row])
+        predicted = self.row(outcome, believed, row)
+        return outcome.values[row] == predicted.low or admits(predicted, outcome.values[row])
 
     def row(self, outcome: Outcome, request: Request | None, row: int) -> Expectation:
-        """What the row is for a request, or for nobody."""
-        pick = outcome.picks[row]
-        if request is None:
-            values = outcome.rows.values[pick]
-            return Expectation(values, values, untouched=True)
-        return self.oracle.expect(request, outcome.rows, pick)
+        """What the row is for a request, or for nobody; computed once a step."""
+        found = self.rows.get((row, request))
+        if found is None:
+            found = self.rows[row, request] = expected_at(outcome, self.oracle, row, request)
+        return found
 
 
 def witness(observer: Observer, outcome: Outcome, evidence: Evidence) -> None:

@@ -28,7 +28,8 @@ from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL
 from logitsproc.reference.producer import ELIDED, EXPLICIT
 
 BACKEND = "logitsproc"
-MAX_ROWS = 5
+MAX_ROWS = 4
+SUBSETS = 1 << MAX_ROWS
 TOKENS = 8
 STEPS = 30
 PALETTE_MIX = ("dense", "dense", "ties", "mixed")
@@ -276,16 +277,16 @@ class Machine(RuleBasedStateMachine):
 class EngineMachine(Machine):
     """Reachable histories: every rule makes a plan, which the reference producer turns into an update."""
 
-    @rule(code=st.integers(0, 32 * 3 * 256 - 1))
+    @rule(code=st.integers(0, SUBSETS * 3 * 256 - 1))
     def turn_over(self, code: int) -> None:
         """Some finish, up to two arrive in their place or behind."""
-        mask, count, first, second = digits(code, 32, 3, 16, 16)
+        mask, count, first, second = digits(code, SUBSETS, 3, 16, 16)
         self.plan(leave=self.leavers(mask), come=self.arrivals([first, second][:count]), growth=self.one_each())
 
-    @rule(code=st.integers(0, 32 * 16 - 1))
+    @rule(code=st.integers(0, SUBSETS * 16 - 1))
     def preempt(self, code: int) -> None:
         """Some leave the batch and wait; one may arrive."""
-        mask, which = digits(code, 32, 16)
+        mask, which = digits(code, SUBSETS, 16)
         leave = self.leavers(mask)
         self.plan(leave=leave, come=self.arrivals([which][: which % 2]), growth=self.one_each())
         if not self.dead and self.session:
@@ -308,10 +309,10 @@ class EngineMachine(Machine):
         swaps = swap_chain(chain, len(self.session.live) if self.session else 0)
         self.plan(swaps=swaps, growth=() if alone == 0 else self.one_each())
 
-    @rule(code=st.integers(0, 32 * 3 * 256 - 1), chain=st.integers(0, 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3 - 1))
+    @rule(code=st.integers(0, SUBSETS * 3 * 256 - 1), chain=st.integers(0, 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3 - 1))
     def churn(self, code: int, chain: int) -> None:
         """Everything in one step: some finish, some arrive, the batch condenses and is reordered."""
-        mask, count, first, second = digits(code, 32, 3, 16, 16)
+        mask, count, first, second = digits(code, SUBSETS, 3, 16, 16)
         leave = self.leavers(mask)
         come = self.arrivals([first, second][:count])
         size = len(self.session.live) - len(leave) + len(come) if self.session else 0
@@ -321,12 +322,12 @@ class EngineMachine(Machine):
 class LiteralMachine(Machine):
     """Every well-formed update."""
 
-    @rule(code=st.integers(0, 32 * 3 * 16**2 * 8**2 - 1), moves=st.integers(0, 12 * 4**4 - 1))
+    @rule(code=st.integers(0, SUBSETS * 3 * 16**2 * 8**2 - 1), moves=st.integers(0, 12 * 4**4 - 1))
     def literal(self, code: int, moves: int) -> None:
         """Any rows removed, any rows added at, any moves; what the list law gives no meaning is left out."""
         if self.dead or not self.session:
             return
-        mask, count, first, second, at, then = digits(code, 32, 3, 16, 16, 8, 8)
+        mask, count, first, second, at, then = digits(code, SUBSETS, 3, 16, 16, 8, 8)
         batch = self.session.player.batch
         removed = tuple(row for row, held in enumerate(batch) if held and mask >> row & 1)
         added = self.literal_adds([(first, at), (second, then)][:count], removed)

@@ -9,10 +9,13 @@ from logitsproc.conformance.notation import drawn, format_drawing, format_number
 from logitsproc.conformance.player import PADDING, PLACEHOLDER, WARM_UP_ROWS
 
 TYPES = {
-    PLAIN: ["from logitsproc.conformance.interface import BatchUpdate, MoveDirectionality, SamplingParams"],
+    PLAIN: [
+        "from logitsproc.conformance.interface import BatchUpdate, MoveDirectionality, SamplingParams, host_config"
+    ],
     VLLM: [
         "from vllm import SamplingParams",
         "from vllm.v1.sample.logits_processor import BatchUpdate, MoveDirectionality",
+        "from logitsproc.conformance.interface import host_config",
     ],
 }
 
@@ -24,7 +27,6 @@ def as_script(history: History, subject: Subject) -> str:
     lines = [
         "import torch",
         "",
-        "from logitsproc.conformance.interface import host_config",
         *TYPES[subject.binding.name],
         f"from {module} import {name}",
         "",

@@ -1,0 +1,23 @@
+"""What the tests share."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+from hypothesis import settings
+
+from logitsproc.conformance.suite import TIERS, Tier
+
+pytest_plugins = ["pytester"]
+collect_ignore = [] if find_spec("vllm") else ["vllm"]
+
+settings.register_profile("gate", derandomize=True, database=None, deadline=None)
+settings.load_profile("gate")
+
+
+@pytest.fixture(scope="module")
+def short_tier() -> Iterator[None]:
+    """The quick tier cut to its first histories: what these catch, the whole tier catches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(TIERS, "quick", Tier(100, 40, 18))
+        yield

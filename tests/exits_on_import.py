@@ -1,0 +1,3 @@
+"""A module that ends the process when it is imported."""
+
+raise SystemExit(3)

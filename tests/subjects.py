@@ -1,0 +1,138 @@
+"""Subjects that cannot be run, or break the contract in the crudest ways; the command line is pointed at them."""
+
+import time
+
+import torch
+
+from logitsproc.conformance.miniatures.controls import MinP
+
+
+class NoMethods:
+    """No logits processor at all."""
+
+
+class RaisesInInit(MinP):
+    def __init__(self, vllm_config: object, device: torch.device, is_pin_memory: bool) -> None:
+        raise ValueError("no such model")
+
+
+class HangsInInit(MinP):
+    def __init__(self, vllm_config: object, device: torch.device, is_pin_memory: bool) -> None:
+        while True:
+            time.sleep(0.01)
+
+
+class WrongShape(MinP):
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        return super().apply(logits)[:, :-1]
+
+
+class WrongDtype(MinP):
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        return super().apply(logits).double()
+
+
+class ReturnsNone(MinP):
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        super().apply(logits)
+        return None
+
+
+class ReturnsNaN(MinP):
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        return super().apply(logits) * torch.nan
+
+
+class LoopsInApply(MinP):
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        while self.rows:
+            pass
+        return logits
+
+
+class SwallowsTheInterrupt(MinP):
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        while self.rows:
+            try:
+                time.sleep(0.01)
+            except BaseException:
+                continue
+        return logits
+
+
+class RaisesInUpdate(MinP):
+    def update_state(self, update: object) -> None:
+        raise RuntimeError("out of\ncheese")
+
+
+class UnsureOfInvariance(MinP):
+    def is_argmax_invariant(self) -> bool:
+        return "yes"
+
+
+class RefusesEverything(MinP):
+    @classmethod
+    def validate_params(cls, params: object) -> None:
+        raise ValueError("no")
+
+
+class RaisesInValidation(MinP):
+    @classmethod
+    def validate_params(cls, params: object) -> None:
+        raise KeyError("extra_args")
+
+
+class Nested:
+    class Inner(MinP):
+        """A class inside a class."""
+
+
+class TargetToken(MinP):
+    """Keeps only the token that extra_args names, as the example of vLLM's documentation does."""
+
+    def is_argmax_invariant(self) -> bool:
+        return False
+
+    def wants(self, params: object) -> bool:
+        return (params.extra_args or {}).get("target_token") is not None
+
+    def transform(self, logits: torch.Tensor, params: object, prompt: object, output: object) -> None:
+        token = params.extra_args["target_token"]
+        kept = logits[token].clone()
+        logits.fill_(-torch.inf)
+        logits[token] = kept
+
+
+def target_token(params: object, prompt: object, output: object, logits: torch.Tensor) -> torch.Tensor:
+    """The oracle of TargetToken."""
+    token = (params.extra_args or {}).get("target_token")
+    if token is None:
+        return logits
+    row = torch.full_like(logits, -torch.inf)
+    row[token] = logits[token]
+    return row
+
+
+def wrong_oracle(params: object, prompt: object, output: object, logits: torch.Tensor) -> torch.Tensor:
+    return logits + 1
+
+
+def raising_oracle(params: object, prompt: object, output: object, logits: torch.Tensor) -> torch.Tensor:
+    raise ZeroDivisionError("oops")
+
+
+def shapeless_oracle(params: object, prompt: object, output: object, logits: torch.Tensor) -> torch.Tensor:
+    return logits[None]
+
+
+SHARED: dict = {}
+
+
+class SharesState(MinP):
+    """State on the class: what one processor did shows in the next."""
+
+    def __init__(self, vllm_config: object, device: torch.device, is_pin_memory: bool) -> None:
+        self.rows = SHARED
+
+
+not_a_class = MinP.apply

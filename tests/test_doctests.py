@@ -1,0 +1,34 @@
+"""Every example in a docstring of the reference and of the suite."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import logitsproc.conformance
+import logitsproc.reference
+
+MODULES = [
+    module.name
+    for package in (logitsproc.reference, logitsproc.conformance)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_every_function_of_the_reference_has_an_example() -> None:
+    for name in MODULES:
+        if name.startswith("logitsproc.reference."):
+            module = importlib.import_module(name)
+            for function in vars(module).values():
+                if (
+                    callable(function)
+                    and getattr(function, "__module__", "") == name
+                    and not isinstance(function, type)
+                ):
+                    assert ">>>" in (function.__doc__ or "") or function.__name__ in (module.__doc__ or ""), function

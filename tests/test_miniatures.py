@@ -1,0 +1,114 @@
+"""The suite catches every miniature and names the clause that it breaks; the controls pass."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import pytest
+from catalogue import CONSUMERS, CONTROLS, NO_REPEAT, PRODUCERS, ROWS, kind_of
+
+from logitsproc.conformance.bindings import load_subject
+from logitsproc.conformance.faults import clause_of
+from logitsproc.conformance.kinds import Kind
+from logitsproc.conformance.miniatures.producers import faithful
+from logitsproc.conformance.notation import format_history, parse
+from logitsproc.conformance.suite import CONFORMANT, UNPROVEN, VIOLATION, Report, Settings, run
+from logitsproc.conformance.wellformed import Decision, Emitted, broken_clauses
+from logitsproc.reference.batch import Batch
+from logitsproc.reference.request import Request
+from logitsproc.spec import clauses
+
+SHORT_STEPS = 4
+
+pytestmark = pytest.mark.usefixtures("short_tier")
+
+
+@cache
+def judge(miniature: type, kind: Kind | None) -> Report:
+    params = None if kind_of(miniature) else NO_REPEAT
+    return run(Settings(load_subject(miniature), kind, params=params))
+
+
+def named(report: Report) -> set[str]:
+    """The clauses that a report says are broken, or not met where they say SHOULD."""
+    return {result.clause.id for result in report.results if result.status in ("broken", "not met")}
+
+
+@pytest.mark.parametrize("miniature", [*CONSUMERS, *ROWS], ids=lambda cls: cls.__name__)
+def test_the_reference_catches_it_and_names_its_clause(miniature: type) -> None:
+    report = judge(miniature, kind_of(miniature))
+    clause = clauses()[clause_of(miniature)]
+    assert named(report) == {clause.id}
+    assert report.verdict == (VIOLATION if clause.is_must else CONFORMANT) or kind_of(miniature) is None
+
+
+@pytest.mark.parametrize(
+    "miniature", [cls for cls in CONSUMERS if clauses()[clause_of(cls)].is_must], ids=lambda cls: cls.__name__
+)
+def test_the_solo_law_catches_it_too(miniature: type) -> None:
+    report = judge(miniature, None)
+    assert report.verdict == VIOLATION
+    assert named(report) == {clause_of(miniature)}
+
+
+@pytest.mark.parametrize("miniature", [*CONSUMERS, *ROWS], ids=lambda cls: cls.__name__)
+def test_its_history_is_small_and_fails_when_read_back(miniature: type) -> None:
+    report = judge(miniature, kind_of(miniature))
+    failures = [report.failure, *(beyond.failure for beyond in report.beyond)]
+    for failure in [failure for failure in failures if failure is not None]:
+        assert len(failure.history.steps) <= SHORT_STEPS
+        again = parse(format_history(failure.history))
+        assert format_history(again) == format_history(failure.history)
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda cls: cls.__name__)
+def test_a_right_processor_passes(control: type) -> None:
+    report = judge(control, kind_of(control))
+    assert report.failure is None
+    assert report.scope == "every well-formed update"
+    assert report.verdict == CONFORMANT
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda cls: cls.__name__)
+def test_a_right_processor_keeps_the_solo_law(control: type) -> None:
+    assert judge(control, None).verdict == CONFORMANT
+
+
+def test_a_processor_that_nobody_uses_is_unproven() -> None:
+    report = run(Settings(load_subject("logitsproc.conformance.miniatures.controls:NoRepeat")))
+    assert report.verdict == UNPROVEN
+    assert report.exit_status == 3
+
+
+def decisions(size: int) -> Iterator[Decision]:
+    """Every set of vacated rows, up to two arrivals, with and without a swap of the first row and the last."""
+    for mask in range(1 << size):
+        vacated = tuple(row for row in range(size) if mask >> row & 1)
+        for count in range(3):
+            arrivals = tuple(Request(name) for name in "EF"[:count])
+            last = size - len(vacated) + count - 1
+            yield Decision(vacated, arrivals)
+            if last > 0:
+                yield Decision(vacated, arrivals, ((0, last),))
+
+
+def steps() -> Iterator[tuple[Batch, Decision]]:
+    """Every decision about every batch of up to four rows."""
+    for size in range(5):
+        batch: Batch = [Request(name) for name in "ABCD"[:size]]
+        for decision in decisions(size):
+            yield batch, decision
+
+
+@pytest.mark.parametrize("producer", PRODUCERS, ids=lambda function: function.__name__)
+def test_every_bad_producer_breaks_its_clause(producer: Callable[[Batch, Decision], Emitted]) -> None:
+    broken = [broken_clauses(batch, decision, producer(batch, decision)) for batch, decision in steps()]
+    assert [clauses for clauses in broken if clauses], "never caught"
+    first = [clauses[0] for clauses in broken if clauses]
+    assert clause_of(producer) in first
+    assert max(set(first), key=first.count) == clause_of(producer)
+
+
+@pytest.mark.parametrize("dialect", ["elided", "explicit"])
+def test_the_reference_producer_breaks_none(dialect: str) -> None:
+    for batch, decision in steps():
+        assert broken_clauses(batch, decision, faithful(batch, decision, dialect)) == []

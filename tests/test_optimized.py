@@ -1,0 +1,362 @@
+"""The fast processors one by one: what they do to the rows of users, and that they do nothing else."""
+
+from __future__ import annotations
+
+import gc
+import math
+import weakref
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import torch
+
+from logitsproc.conformance.interface import BatchUpdate, MoveDirectionality, SamplingParams, host_config
+from logitsproc.optimized import LogitBiasLogitsProcessor, MinPLogitsProcessor, MinTokensLogitsProcessor
+from logitsproc.optimized.min_p import VISIT, mask_batch, mask_rows
+
+Added = tuple[int, SamplingParams, list[int] | None, list[int]]
+
+ONE_WAY, SWAP = MoveDirectionality.UNIDIRECTIONAL, MoveDirectionality.SWAP
+VOCAB = 16
+LARGEST = torch.finfo(torch.float32).max
+PLAIN = SamplingParams()
+USES = {
+    MinPLogitsProcessor: SamplingParams(min_p=0.5),
+    LogitBiasLogitsProcessor: SamplingParams(logit_bias={1: 2.5, 7: -1.0}),
+    MinTokensLogitsProcessor: SamplingParams(min_tokens=3, stop_token_ids=[2], eos_token_id=5),
+}
+every_processor = pytest.mark.parametrize("kind", USES)
+
+
+class Outputs(list[int]):
+    """A list that can be watched leaving."""
+
+
+def build(kind: type[Any]) -> Any:
+    return kind(host_config(VOCAB, max_num_seqs=8), torch.device("cpu"), False)
+
+
+def update(
+    size: int,
+    removed: tuple[int, ...] = (),
+    added: tuple[Added, ...] = (),
+    moved: tuple[tuple[int, int, MoveDirectionality], ...] = (),
+) -> BatchUpdate:
+    return BatchUpdate(size, removed, added, moved)
+
+
+def started(kind: type[Any], *params: SamplingParams) -> Any:
+    """A processor whose batch holds one request for each params, without outputs."""
+    processor = build(kind)
+    processor.update_state(update(len(params), added=tuple((row, p, [], []) for row, p in enumerate(params))))
+    return processor
+
+
+def random_logits(rows: int, vocab: int = VOCAB) -> torch.Tensor:
+    return torch.randn(rows, vocab, generator=torch.Generator().manual_seed(rows * vocab)) * 3
+
+
+def same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(one.contiguous().view(torch.int32), other.contiguous().view(torch.int32))
+
+
+def touched(processor: Any, logits: torch.Tensor) -> list[bool]:
+    """For each row, whether apply changes it."""
+    after = processor.apply(logits.clone())
+    return [not same_bits(row, was) for row, was in zip(after, logits, strict=True)]
+
+
+@every_processor
+def test_before_any_add_the_input_comes_back(kind: type[Any]) -> None:
+    logits = random_logits(3)
+    before = logits.clone()
+    assert build(kind).apply(logits) is logits
+    assert same_bits(logits, before)
+
+
+@every_processor
+def test_without_users_the_input_comes_back(kind: type[Any]) -> None:
+    logits = random_logits(2)
+    before = logits.clone()
+    assert started(kind, PLAIN, PLAIN).apply(logits) is logits
+    assert same_bits(logits, before)
+
+
+@every_processor
+@pytest.mark.parametrize(
+    "neutral", [PLAIN, SamplingParams(logit_bias={}, min_tokens=3), SamplingParams(eos_token_id=5)]
+)
+def test_a_request_that_asks_for_nothing_is_no_user(kind: type[Any], neutral: SamplingParams) -> None:
+    assert started(kind, neutral).users.states == {}
+
+
+@every_processor
+def test_no_rows_at_all(kind: type[Any]) -> None:
+    processor = started(kind, USES[kind])
+    processor.update_state(update(0, removed=(0,)))
+    assert processor.apply(torch.empty(0, VOCAB)).shape == (0, VOCAB)
+
+
+@every_processor
+def test_users_are_changed_in_place_and_others_are_not(kind: type[Any]) -> None:
+    processor = started(kind, USES[kind], PLAIN, USES[kind])
+    logits = random_logits(3)
+    assert touched(processor, logits) == [True, False, True]
+    assert processor.apply(logits) is logits
+
+
+@every_processor
+@pytest.mark.parametrize("vocab", [VOCAB, VISIT])
+def test_a_slice_of_a_wider_tensor(kind: type[Any], vocab: int) -> None:
+    processor = started(kind, USES[kind], USES[kind])
+    wide = random_logits(2, vocab + 6)
+    before, middle = wide.clone(), slice(3, vocab + 3)
+    expected = processor.apply(wide[:, middle].clone())
+    part = wide[:, middle]
+    assert processor.apply(part) is part
+    assert same_bits(wide[:, middle], expected)
+    assert same_bits(wide[:, :3], before[:, :3]) and same_bits(wide[:, -3:], before[:, -3:])
+
+
+@every_processor
+def test_quiet_steps_and_repeated_calls_change_nothing(kind: type[Any]) -> None:
+    processor = started(kind, PLAIN, USES[kind])
+    logits = random_logits(2)
+    first = processor.apply(logits.clone())
+    processor.update_state(None)
+    processor.update_state(update(2))
+    assert same_bits(processor.apply(logits.clone()), first)
+    assert same_bits(processor.apply(logits.clone()), first)
+
+
+@every_processor
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda user: update(3, removed=(0,), added=((0, user, [], []),)), [True, False, False]),
+        (lambda user: update(3, added=((0, PLAIN, [], []),)), [False, False, False]),
+        (lambda user: update(3, removed=(2,), moved=((0, 2, ONE_WAY),)), [False, False, True]),
+        (lambda user: update(3, moved=((1, 0, ONE_WAY),)), [False, False, False]),
+        (lambda user: update(3, moved=((0, 2, SWAP), (2, 1, SWAP))), [False, True, False]),
+        (lambda user: update(3, added=((1, user, None, []),), moved=((1, 2, ONE_WAY),)), [True, False, True]),
+        (
+            lambda user: update(3, moved=((0, 2, ONE_WAY), (1, 0, ONE_WAY), (2, 1, ONE_WAY))),
+            [False, True, False],
+        ),
+        (lambda user: update(3, moved=((0, 0, SWAP), (1, 1, SWAP))), [True, False, False]),
+    ],
+    ids=[
+        "removed and added",
+        "replaced",
+        "removed and moved to",
+        "dropped",
+        "chain",
+        "added and moved",
+        "cycle",
+        "self",
+    ],
+)
+def test_the_user_at_row_0_of_3_after_one_update(
+    kind: type[Any], change: Callable[[SamplingParams], BatchUpdate], expected: list[bool]
+) -> None:
+    processor = started(kind, USES[kind], PLAIN, PLAIN)
+    processor.update_state(change(USES[kind]))
+    assert touched(processor, random_logits(3)) == expected
+
+
+@every_processor
+def test_a_vacated_row_used_again_by_another(kind: type[Any]) -> None:
+    processor = started(kind, PLAIN, USES[kind])
+    processor.update_state(update(1, removed=(1,)))
+    processor.update_state(update(2, added=((1, PLAIN, [], []),)))
+    assert touched(processor, random_logits(2)) == [False, False]
+
+
+@every_processor
+@pytest.mark.parametrize(
+    "departure",
+    [
+        update(2, removed=(1,)),
+        update(2, added=((1, PLAIN, [], []),)),
+        update(2, moved=((0, 1, ONE_WAY),)),
+        update(2, moved=((0, 1, SWAP), (1, 0, ONE_WAY))),
+    ],
+    ids=["removed", "replaced", "dropped", "swapped and dropped"],
+)
+def test_nothing_is_kept_of_a_request_that_left(kind: type[Any], departure: BatchUpdate) -> None:
+    processor = started(kind, PLAIN)
+    outputs, params = Outputs(), deepcopy(USES[kind])
+    watched = weakref.ref(outputs), weakref.ref(params)
+    processor.update_state(update(2, added=((1, params, [], outputs),)))
+    processor.apply(random_logits(2))
+    del outputs, params
+    processor.update_state(departure)
+    gc.collect()
+    assert [reference() for reference in watched] == [None, None]
+
+
+@every_processor
+def test_shared_params_are_read_and_not_changed(kind: type[Any]) -> None:
+    params = deepcopy(USES[kind])
+    processor, another = started(kind, params, params), started(kind, PLAIN, params)
+    assert touched(processor, random_logits(2)) == [True, True]
+    assert touched(another, random_logits(2)) == [False, True]
+    assert params == USES[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "invariant"),
+    [(MinPLogitsProcessor, True), (LogitBiasLogitsProcessor, False), (MinTokensLogitsProcessor, False)],
+)
+def test_argmax_invariance(kind: type[Any], invariant: bool) -> None:
+    assert build(kind).is_argmax_invariant() is invariant
+
+
+@every_processor
+def test_params_in_range_are_accepted(kind: type[Any]) -> None:
+    for params in (
+        PLAIN,
+        USES[kind],
+        SamplingParams(min_p=1.0, logit_bias={}, min_tokens=0, stop_token_ids=[4]),
+    ):
+        assert kind.validate_params(params) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "line"),
+    [
+        (MinPLogitsProcessor, SamplingParams(min_p=-0.1), "min_p must be in"),
+        (MinPLogitsProcessor, SamplingParams(min_p=1.1), "min_p must be in"),
+        (MinPLogitsProcessor, SamplingParams(min_p=math.nan), "min_p must be in"),
+        (LogitBiasLogitsProcessor, SamplingParams(logit_bias={-1: 1.0}), "token -1"),
+        (LogitBiasLogitsProcessor, SamplingParams(logit_bias={3: math.nan}), "token 3 must be finite"),
+        (LogitBiasLogitsProcessor, SamplingParams(logit_bias={3: -math.inf}), "token 3 must be finite"),
+        (LogitBiasLogitsProcessor, SamplingParams(logit_bias={3: 1e39}), "token 3 must be finite"),
+        (MinTokensLogitsProcessor, SamplingParams(min_tokens=-1), "min_tokens must not be negative"),
+        (MinTokensLogitsProcessor, SamplingParams(min_tokens=1, stop_token_ids=[-1]), "stop token -1"),
+    ],
+)
+def test_params_out_of_range_are_refused(kind: type[Any], params: SamplingParams, line: str) -> None:
+    with pytest.raises(ValueError, match=line):
+        kind.validate_params(params)
+
+
+@pytest.mark.parametrize("vocab", [8, VISIT, 128256])
+@pytest.mark.parametrize("shares", [[0.5, 0.1, 1.0], [0.0, 0.5, 0.0, 0.1, 0.0]])
+@pytest.mark.parametrize("padding", [0, 2])
+def test_min_p_is_a_threshold_below_the_maximum(vocab: int, shares: list[float], padding: int) -> None:
+    processor = started(MinPLogitsProcessor, *[SamplingParams(min_p=share) for share in shares])
+    logits = random_logits(len(shares) + padding, vocab)
+    edge = logits.amax(1, keepdim=True) + torch.tensor(shares + [0.0] * padding).log().unsqueeze(1)
+    expected = torch.where(logits >= edge, logits, -math.inf)
+    assert same_bits(processor.apply(logits), expected)
+
+
+def test_min_p_keeps_a_token_on_the_edge_the_same_way_in_both_forms() -> None:
+    log_shares = torch.tensor([[0.0], [-1.0], [-1e-3], [-700.0]])
+    for scale in (1e-38, 1.0, 1e30):
+        logits = random_logits(4) * scale
+        edge = logits.amax(1) + log_shares.squeeze(1)
+        logits[:, 3] = edge
+        logits[:, 4] = edge.nextafter(torch.full_like(edge, -math.inf))
+        at_once, by_row = logits.clone(), logits.clone()
+        mask_batch(at_once, log_shares)
+        mask_rows(list(by_row), log_shares)
+        assert same_bits(at_once, by_row)
+        assert torch.equal(at_once[:, 3], edge) and at_once[:, 4].isneginf().all()
+        assert torch.equal(at_once.amax(1), logits.amax(1))
+
+
+@pytest.mark.parametrize("vocab", [VOCAB, VISIT])
+@pytest.mark.parametrize("odd", [math.nan, math.inf])
+def test_min_p_leaves_rows_that_are_not_finite(vocab: int, odd: float) -> None:
+    processor = started(MinPLogitsProcessor, USES[MinPLogitsProcessor], USES[MinPLogitsProcessor], PLAIN)
+    logits = random_logits(3, vocab)
+    logits[0, 3] = odd
+    logits[1] = -math.inf
+    assert touched(processor, logits) == [False, False, False]
+
+
+@pytest.mark.parametrize("vocab", [VOCAB, VISIT])
+@pytest.mark.parametrize("value", [-LARGEST, -0.0, 0.0, 1e-45, LARGEST])
+def test_min_p_keeps_all_tokens_that_are_the_maximum(vocab: int, value: float) -> None:
+    processor = started(MinPLogitsProcessor, SamplingParams(min_p=1.0))
+    assert touched(processor, torch.full((1, vocab), value)) == [False]
+
+
+def test_logit_bias_is_one_float32_addition() -> None:
+    processor = started(LogitBiasLogitsProcessor, SamplingParams(logit_bias={0: 0.1, VOCAB - 1: -100.0}), PLAIN)
+    logits = random_logits(2)
+    expected = logits.clone()
+    expected[0, 0] += torch.tensor(0.1)
+    expected[0, VOCAB - 1] -= 100.0
+    assert same_bits(processor.apply(logits), expected)
+
+
+def test_logit_bias_leaves_minus_infinity_and_nan() -> None:
+    logits = torch.full((1, VOCAB), -math.inf)
+    logits[0, 7] = math.nan
+    after = started(LogitBiasLogitsProcessor, USES[LogitBiasLogitsProcessor]).apply(logits)
+    assert after[0, 1] == -math.inf and after[0, 7].isnan()
+
+
+def test_a_token_beyond_the_vocabulary_never_reaches_the_next_row() -> None:
+    processor = started(LogitBiasLogitsProcessor, SamplingParams(logit_bias={VOCAB: 1.0}), PLAIN)
+    with pytest.raises(IndexError):
+        processor.apply(random_logits(2))
+
+
+@pytest.mark.parametrize(("length", "blocked"), [(0, True), (2, True), (3, False), (4, False)])
+def test_min_tokens_masks_every_stop_token_until_the_list_is_long_enough(length: int, blocked: bool) -> None:
+    processor = build(MinTokensLogitsProcessor)
+    processor.update_state(update(1, added=((0, USES[MinTokensLogitsProcessor], None, [9] * length),)))
+    logits = random_logits(1)
+    expected = logits.clone()
+    if blocked:
+        expected[0, [2, 5]] = -math.inf
+    assert same_bits(processor.apply(logits), expected)
+
+
+def test_min_tokens_reads_the_live_list_at_apply() -> None:
+    processor, outputs, logits = build(MinTokensLogitsProcessor), [9], random_logits(1)
+    processor.update_state(update(1, added=((0, USES[MinTokensLogitsProcessor], [], outputs),)))
+    lengths = []
+    for change in ([9], [9, -1, -1], [9, 9, 9, 9], [9, 9], [9, 9, 9], []):
+        processor.update_state(None)
+        outputs[:] = change
+        lengths.append(touched(processor, logits) == [True])
+    assert lengths == [True, False, False, True, False, True]
+
+
+def test_min_tokens_one_row_released_as_another_is_blocked() -> None:
+    processor, logits = build(MinTokensLogitsProcessor), random_logits(2)
+    one, other = [9, 9], [9, 9, 9]
+    params = USES[MinTokensLogitsProcessor]
+    processor.update_state(update(2, added=((0, params, [], one), (1, params, [], other))))
+    assert touched(processor, logits) == [True, False]
+    one.append(9)
+    other.pop()
+    assert touched(processor, logits) == [False, True]
+
+
+def test_min_tokens_follows_the_list_that_came_last() -> None:
+    processor, logits = build(MinTokensLogitsProcessor), random_logits(1)
+    former, latter = [9, 9], [9, 9]
+    for outputs in (former, latter):
+        processor.update_state(update(1, added=((0, USES[MinTokensLogitsProcessor], [], outputs),)))
+    former.append(9)
+    assert touched(processor, logits) == [True]
+    latter.append(9)
+    assert touched(processor, logits) == [False]
+
+
+def test_min_tokens_rows_keep_their_own_stop_tokens_through_a_swap() -> None:
+    one = SamplingParams(min_tokens=1, stop_token_ids=[2])
+    other = SamplingParams(min_tokens=1, stop_token_ids=[7, 8])
+    processor = started(MinTokensLogitsProcessor, one, other)
+    processor.apply(random_logits(2))
+    processor.update_state(update(2, moved=((0, 1, SWAP),)))
+    after = processor.apply(random_logits(2))
+    assert after.isneginf().nonzero().tolist() == [[0, 7], [0, 8], [1, 2]]

@@ -1,0 +1,86 @@
+"""The spec's own examples, run."""
+
+import re
+
+import pytest
+
+from logitsproc import spec
+from logitsproc.conformance.history import History, batches, grow, new_request
+from logitsproc.conformance.kinds import KINDS
+from logitsproc.conformance.notation import parse
+from logitsproc.reference.expectation import admits
+
+BLOCKS = [
+    pytest.param(block, id=f"{chapter}-{number}")
+    for chapter in (*spec.CHAPTERS, "notation")
+    for number, block in enumerate(spec.BLOCK.findall(spec.chapter_text(chapter)))
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_every_drawing_is_what_the_list_law_gives(block: str) -> None:
+    history = parse(block)
+    for step, names in zip(history.steps, batches(history), strict=True):
+        assert step.drawing is None or list(step.drawing) == names
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_every_row_shown_is_what_the_reference_gives(block: str) -> None:
+    history = parse(block)
+    if history.kind is None:
+        assert not any(step.sights for step in history.steps)
+        return
+    check_sights(history)
+
+
+def check_sights(history: History) -> None:
+    requests = {name: new_request(name, arrival) for name, arrival in history.requests.items()}
+    row = KINDS[history.kind or ""].row
+    for step in history.steps:
+        for growth in step.growth:
+            grow(requests[growth.request].output, growth)
+        for sight in step.sights:
+            request = requests[sight.request]
+            assert len(sight.logits) == history.vocab
+            assert admits(row(request.params, request.prompt, request.output, sight.logits), sight.expected)
+
+
+@pytest.mark.parametrize("clause", spec.clauses().values(), ids=lambda clause: clause.id)
+def test_every_clause_is_whole(clause: spec.Clause) -> None:
+    assert clause.examples
+    assert clause.sentence.endswith(".")
+    assert re.search(r"blob `[0-9a-f]{40}`", clause.upstream) or clause.upstream.startswith("none; a ruling")
+    assert f'<a id="{clause.id.lower()}"></a>\n### {clause.id}: ' in spec.chapter_text(clause.chapter)
+
+
+def test_both_worked_examples_are_there() -> None:
+    text = spec.chapter_text("batch")
+    assert "remove 2; add E@0; move 3->2; swap 0<->1 => [B, E, D]" in text
+    assert "add E@2; add F@4; swap 0<->1 => [B, A, E, D, F]" in text
+
+
+def test_links_between_chapters_lead_somewhere() -> None:
+    for chapter in (*spec.CHAPTERS, "notation", "README"):
+        for target, anchor in re.findall(r"\]\((?!http)([a-z-]+\.md)(?:#([a-z-]+))?\)", spec.chapter_text(chapter)):
+            text = spec.chapter_text(target.removesuffix(".md"))
+            assert not anchor or f'<a id="{anchor}"></a>' in text, (chapter, target, anchor)
+
+
+def test_a_citation_has_level_sentence_and_a_link_that_stays() -> None:
+    text = spec.cite("UPD-ORDER")
+    assert text.startswith("> **[UPD-ORDER](")
+    assert "batch.md#upd-order)** (MUST, processor): " in text
+
+
+@pytest.mark.parametrize(
+    ("body", "part"),
+    [
+        ("\nA sentence.\n\n*Why.* So.\n\n*Upstream.* none\n", "level"),
+        ("\n**MUST** · processor\n\nA sentence.\n\n*Upstream.* none\n", "reason"),
+        ("\n**MUST** · processor\n\nA sentence.\n\n*Why.* So.\n", "upstream place"),
+        ("\n**MUST** · processor\n\n*Why.* So.\n\n*Upstream.* none\n", "sentence"),
+    ],
+)
+def test_a_clause_that_lacks_a_part_is_refused(body: str, part: str) -> None:
+    with pytest.raises(spec.SpecError, match=f"UPD-ORDER has no {part}"):
+        spec.read_clause("UPD-ORDER", "a title", body, "batch")

@@ -1,0 +1,85 @@
+"""The suite on the real vLLM: its built-in processors, its adapter, and its types."""
+
+import adapters
+import pytest
+from vllm.v1.sample.logits_processor import (
+    LogitBiasLogitsProcessor,
+    LogitsProcessor,
+    MinPLogitsProcessor,
+    MinTokensLogitsProcessor,
+)
+
+from logitsproc.conformance import NotConformant, check_processor, interface
+from logitsproc.conformance.bindings import load_subject, vllm_binding
+from logitsproc.conformance.kinds import KINDS
+from logitsproc.conformance.suite import Report, Settings, run
+
+BUILTINS = {
+    "min_p": MinPLogitsProcessor,
+    "logit_bias": LogitBiasLogitsProcessor,
+    "min_tokens": MinTokensLogitsProcessor,
+}
+
+
+def broken_beyond(report: Report) -> dict[str, int]:
+    """The clauses that do not hold beyond reachable updates, and how many steps show it."""
+    failures = [beyond.failure for beyond in report.beyond]
+    return {failure.clause.id: len(failure.history.steps) for failure in failures if failure is not None}
+
+
+@pytest.mark.parametrize("kind", BUILTINS)
+@pytest.mark.parametrize("judged", ["reference", "solo"])
+def test_built_ins_hold_on_reachable_updates_and_not_with_overlap(kind: str, judged: str) -> None:
+    report = check_processor(BUILTINS[kind], implements=kind if judged == "reference" else None)
+    assert report.verdict == "conformant"
+    assert report.scope == "reachable updates"
+    assert report.settings.subject.binding.name == "vllm"
+    beyond = broken_beyond(report)
+    assert beyond.pop("UPD-OVERLAP") in (2, 3)
+    assert set(beyond) == ({"PROC-SHRINK"} if kind == "min_tokens" else set())
+
+
+@pytest.mark.parametrize(("adapter", "ban"), [(adapters.BansLast, "last"), (adapters.BansPrompt, "prompt")])
+def test_adapters_hold_on_reachable_updates(adapter: type, ban: str) -> None:
+    report = check_processor(adapter, params=[{"extra_args": {"ban": ban}}])
+    assert report.verdict == "conformant"
+    expected = {"UPD-OVERLAP", "PROC-PROMPT-NONE"} if ban == "prompt" else {"UPD-OVERLAP"}
+    assert set(broken_beyond(report)) == expected
+
+
+def test_a_wrong_adapter_is_caught() -> None:
+    with pytest.raises(NotConformant):
+        check_processor(adapters.SharesOneCounter, params=[{"extra_args": {"ban": "last"}}])
+
+
+def test_a_wrong_class_on_vllms_base_is_caught_by_its_clause() -> None:
+    with pytest.raises(NotConformant, match="breaks PROC-STATE-DEPARTED"):
+        check_processor(adapters.ForgetsToClear, params=[{"extra_args": {"token": 3}}])
+
+
+def test_a_class_on_vllms_base_is_fed_vllms_types_and_any_other_ours() -> None:
+    assert load_subject(adapters.ForgetsToClear).binding.name == "vllm"
+    assert issubclass(adapters.ForgetsToClear, LogitsProcessor)
+    assert load_subject("logitsproc.optimized:MinPLogitsProcessor").binding.name == "plain"
+
+
+def test_the_bundled_processors_hold_on_vllms_types_too() -> None:
+    subject = load_subject("logitsproc.optimized:MinTokensLogitsProcessor", "vllm")
+    report = run(Settings(subject, KINDS["min_tokens"]))
+    assert report.verdict == "conformant"
+    assert report.scope == "every well-formed update"
+
+
+def test_our_params_have_vllms_fields_and_defaults() -> None:
+    """Structurally equal: every field that ours has, vLLM's has, with the same value when nothing is asked."""
+    theirs = vllm_binding().make_params({"stop_token_ids": [3], "eos_token_id": 5})
+    ours = interface.SamplingParams(stop_token_ids=[3], eos_token_id=5)
+    for field in (*interface.SamplingParams.__dataclass_fields__, "all_stop_token_ids", "bad_words_token_ids"):
+        assert getattr(ours, field) == getattr(theirs, field), field
+
+
+def test_our_enum_and_update_have_vllms_names() -> None:
+    from vllm.v1.sample.logits_processor import BatchUpdate, MoveDirectionality
+
+    assert [item.name for item in MoveDirectionality] == [item.name for item in interface.MoveDirectionality]
+    assert list(BatchUpdate.__dataclass_fields__) == list(interface.BatchUpdate.__dataclass_fields__)
