@@ -65,7 +65,7 @@ check-vllm: $(VLLM_VENV)/installed
 	$(VLLM_BIN)/logitsproc check $(VLLM):LogitBiasLogitsProcessor --as logit_bias
 	$(VLLM_BIN)/logitsproc check $(VLLM):MinTokensLogitsProcessor --as min_tokens
 	$(VLLM_BIN)/logitsproc check $(VLLM):MinPLogitsProcessor $(VLLM):LogitBiasLogitsProcessor $(VLLM):MinTokensLogitsProcessor
-	$(VLLM_BIN)/python -m pytest tests/vllm
+	$(VLLM_BIN)/python -m pytest tests/real_vllm
 
 clean:
 	rm -rf $(VENV) $(VLLM_VENV) build dist *.egg-info

@@ -6,7 +6,7 @@ from logitsproc.conformance.bindings import one_line
 from logitsproc.conformance.oracles import Oracle, SoloFailure
 from logitsproc.conformance.player import Outcome, Player, Violation
 from logitsproc.conformance.watch import TookTooLong
-from logitsproc.reference.expectation import Expectation, admits
+from logitsproc.reference.expectation import Expectation, admits, untouched
 from logitsproc.reference.processor import is_idle, keeps_argmax
 from logitsproc.reference.request import Request
 
@@ -44,8 +44,7 @@ def expected_at(outcome: Outcome, oracle: Oracle, row: int, request: Request | N
     """PROC-FUNCTION: the oracle's row for the request, or the row as it went in for a hole."""
     pick = outcome.picks[row]
     if request is None:
-        values = outcome.rows.values[pick]
-        return Expectation(values, values, untouched=True)
+        return untouched(outcome.rows.values[pick])
     return oracle.expect(request, outcome.rows, pick)
 
 

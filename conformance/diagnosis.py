@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import torch
 
 from logitsproc.conformance.checks import expected, row_is_right
-from logitsproc.conformance.evidence import Observer, move_occasions, update_occasions
+from logitsproc.conformance.evidence import Observer, update_occasions
 from logitsproc.conformance.faults import FAULTS, Belief, account, clause_of
-from logitsproc.conformance.history import History
+from logitsproc.conformance.history import History, to_update
 from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.logits import picks
 from logitsproc.conformance.oracles import Oracle, SoloFailure, grown_alone, run_alone
@@ -20,17 +20,7 @@ from logitsproc.reference.batch import IllFormed
 from logitsproc.reference.expectation import Expectation, admits, refused
 from logitsproc.reference.request import Request
 
-LAST_RESORT = (
-    "UPD-SWAP",
-    "UPD-DROP",
-    "UPD-MOVE",
-    "UPD-REPLACE",
-    "UPD-EXTEND",
-    "UPD-REMOVE",
-    "UPD-ADD",
-    "UPD-NONE",
-)
-ENOUGH = 60
+LAST_RESORT = ("UPD-SWAP", "UPD-DROP", "UPD-MOVE", "UPD-REPLACE", "UPD-REMOVE")
 
 
 @dataclass(frozen=True)
@@ -153,22 +143,16 @@ class Doctor:
                 scores[type(belief)][1] += 1
 
     def by_occasion(self, history: History, violation: Violation) -> str:
-        """The clause of the last thing that happened to the batch before the row came out wrong."""
-        if violation.request is not None and violation.expectation is not None and self.kind is None:
-            fallback = "PROC-FUNCTION"
-        else:
-            fallback = "PROC-STATE-DEPARTED"
+        """The clause of what happened to the batch, all of which a small history needs, or of the neighbours."""
         player = self.player(replace(history, steps=()))
         seen: set[str] = set()
-        try:
-            for step in history.steps:
-                outcome = player.play(step)
-                if outcome.update is not None:
-                    seen |= set(update_occasions(outcome.update, outcome.before))
-                    seen |= set(move_occasions(outcome.update))
-        except Violation:
-            pass
-        return next((clause for clause in LAST_RESORT if clause in seen and clause != "UPD-ADD"), fallback)
+        for step in history.steps[: violation.step]:
+            outcome = player.play(step)
+            seen |= set(update_occasions(outcome.update, outcome.before))
+        last = to_update(history.steps[violation.step], player.requests, player.batch)
+        seen |= set(update_occasions(last, player.batch))
+        alone = "PROC-INDEPENDENT" if len(history.requests) > 1 else "PROC-FUNCTION"
+        return next((clause for clause in LAST_RESORT if clause in seen), alone)
 
 
 def pick_of(history: History, violation: Violation) -> int:

@@ -13,6 +13,7 @@ from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.logits import Palette
 from logitsproc.conformance.watch import WATCH
 from logitsproc.reference.expectation import Expectation, untouched
+from logitsproc.reference.processor import expected_row
 from logitsproc.reference.request import Request
 
 CACHED = 20_000
@@ -41,7 +42,7 @@ class ReferenceOracle:
 
     def expect(self, request: Request, rows: Palette, pick: int) -> Expectation:
         """The reference's row."""
-        return self.kind.row(request.params, request.prompt, request.output, rows.values[pick])
+        return expected_row(request, self.kind.row, rows.values[pick])
 
 
 class SoloFailure(Exception):

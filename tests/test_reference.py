@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL, Batch, IllFormed, Update, apply_update
 from logitsproc.reference.expectation import admits
 from logitsproc.reference.numerics import MASKED, band, f32, rounded
-from logitsproc.reference.processor import keeps_argmax
+from logitsproc.reference.processor import expected_rows, keeps_argmax
 from logitsproc.reference.producer import ELIDED, EXPLICIT, engine_step
 from logitsproc.reference.request import Request
 from logitsproc.reference.row.logit_bias import logit_bias
@@ -75,6 +75,16 @@ def test_overlap_has_its_documented_meaning() -> None:
     batch: Batch = [A]
     apply_update(batch, Update(1, removed=(0,), added=((0, B),)))
     assert batch == [B]
+
+
+@given(st.data(), st.lists(st.sampled_from([None, {}, {"min_p": 0.5}, {"min_p": 0.1}]), max_size=5))
+def test_a_row_is_the_same_alone_and_among_others(data: st.DataObject, params: list) -> None:
+    batch: Batch = [None if one is None else Request("A", one) for one in params]
+    rows = data.draw(
+        st.lists(st.lists(st.floats(-9, 9), min_size=3, max_size=3), min_size=len(batch), max_size=len(batch))
+    )
+    together = expected_rows(batch, min_p, rows)
+    assert together == [expected_rows([held], min_p, [row])[0] for held, row in zip(batch, rows, strict=True)]
 
 
 @given(st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=8), st.floats(1e-3, 1))
