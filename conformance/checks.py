@@ -37,7 +37,8 @@ def expected(outcome: Outcome, oracle: Oracle) -> list[Expectation]:
         message = f"a fresh processor with {failure.request.name} alone raised {one_line(failure.error)}"
         raise Violation("PROC-EXCEPTION", message, outcome.index, request=failure.request) from failure
     except TookTooLong:
-        raise Violation("PROC-EXCEPTION", "a fresh processor did not return in time", outcome.index) from None
+        message = "a fresh processor did not return in time"
+        raise Violation("PROC-EXCEPTION", message, outcome.index, hangs=True) from None
 
 
 def expected_at(outcome: Outcome, oracle: Oracle, row: int, request: Request | None) -> Expectation:

@@ -20,7 +20,9 @@ OBSERVED_EVERY = 4
 
 @dataclass
 class Evidence:
-    """Counts over a run. `fired`: steps in which the clause's occasion came up. `witnessed`: steps, in the
+    """Counts over a run.
+
+    `fired`: steps in which the clause's occasion came up. `witnessed`: steps, for bookkeeping clauses of the
     histories that were observed, in which a subject with a fault of the clause would have given another answer.
     """
 
@@ -31,15 +33,19 @@ class Evidence:
     fired: Counter[str] = field(default_factory=Counter)
     witnessed: Counter[str] = field(default_factory=Counter)
 
-    def step(self, player: Player, outcome: Outcome, expectations: Sequence[Expectation], kind: Kind | None) -> None:
-        """Counts one step that passed."""
+    def step(
+        self, player: Player, outcome: Outcome, expectations: Sequence[Expectation], kind: Kind | None
+    ) -> set[str]:
+        """Counts one step that passed; gives the clauses that it was a witness of."""
         self.steps += 1
-        for clause in update_occasions(outcome.update, outcome.before):
+        for clause in (*update_occasions(outcome.update, outcome.before), *output_occasions(outcome)):
             self.fired[clause] += 1
-        for clause in ("PROC-EXCEPTION", *judged_occasions(player, outcome, expectations, kind)):
+        shown = {"PROC-EXCEPTION", *judged_occasions(player, outcome, expectations, kind)}
+        for clause in shown:
             self.fired[clause] += 1
             self.witnessed[clause] += 1
         self.idle_copies += is_idle_copy(outcome, list(expectations))
+        return shown
 
 
 def update_occasions(update: Update | None, before: Sequence[Request | None]) -> Iterable[str]:
@@ -50,12 +56,15 @@ def update_occasions(update: Update | None, before: Sequence[Request | None]) ->
     yield "UPD-SIZE"
     if update.removed:
         yield "UPD-REMOVE"
+    replaces = any(row < len(before) and before[row] is not None for row, _ in update.added)
     if update.added:
         yield "UPD-ADD"
-        if any(row < len(before) and before[row] is not None for row, _ in update.added):
+        if replaces:
             yield "UPD-REPLACE"
         if any(row >= len(before) for row, _ in update.added):
             yield "UPD-EXTEND"
+    if update.removed or replaces:
+        yield "PROC-STATE-DEPARTED"
     yield from move_occasions(update)
 
 
@@ -75,6 +84,18 @@ def move_occasions(update: Update) -> Iterable[str]:
         yield "UPD-SEQUENCE"
     if {row for row, _ in update.added} & set(update.removed):
         yield "UPD-OVERLAP"
+
+
+def output_occasions(outcome: Outcome) -> Iterable[str]:
+    """The clauses that speak about the outputs that land in this step, and about neighbours."""
+    if outcome.step.growth:
+        yield "PROC-LIVE-OUTPUTS"
+        if outcome.update is None:
+            yield "PROC-QUIET"
+        if any(growth.late for growth in outcome.step.growth):
+            yield "PROC-PLACEHOLDER"
+    if len(outcome.batch) > 1:
+        yield "PROC-INDEPENDENT"
 
 
 def judged_occasions(
@@ -165,10 +186,10 @@ class Observer:
         return found
 
 
-def witness(observer: Observer, outcome: Outcome, evidence: Evidence) -> None:
-    """Counts the clauses whose faults this step would have shown; the step has passed."""
+def witness(observer: Observer, outcome: Outcome, evidence: Evidence, shown: set[str]) -> None:
+    """Counts the clauses, beside those shown already, whose faults this step would have shown; the step has passed."""
     observer.follow(outcome)
     if outcome.values is not None:
-        for clause in {clause_of(type(belief)) for belief, _ in observer.differing(outcome)}:
+        for clause in {clause_of(type(belief)) for belief, _ in observer.differing(outcome)} - shown:
             evidence.witnessed[clause] += 1
     observer.applied(outcome)

@@ -128,8 +128,9 @@ def verdict_line(report: Report) -> str:
 def evidence_line(report: Report) -> str:
     """How much was played."""
     evidence = report.evidence
+    histories = f"{evidence.histories:,} {'history' if evidence.histories == 1 else 'histories'}"
     text = (
-        f"{count(evidence.histories, 'history').replace('historys', 'histories')}, {count(evidence.steps, 'step')}, "
+        f"{histories} ({evidence.observed:,} observed for witnesses), {count(evidence.steps, 'step')}; "
         f"judged by {report.oracle}; {report.users} of {report.drawn} params use the processor"
     )
     if report.refused:

@@ -71,7 +71,9 @@ def palette(name: str, vocab: int) -> Palette:
     """The rows of a palette for a vocabulary: always the same ones."""
     chance = random.Random(f"{name} {vocab}")
     recipes = PALETTES[name]
-    tensor = torch.tensor([recipes[row % len(recipes)](chance, vocab) for row in range(ROWS)], dtype=torch.float32)
+    rows = [recipes[row % len(recipes)](chance, vocab) for row in range(ROWS)]
+    with torch.inference_mode(False):
+        tensor = torch.tensor(rows, dtype=torch.float32)
     return Palette(tensor, tensor.tolist(), tensor.view(torch.int32).tolist())
 
 

@@ -91,7 +91,7 @@ def run_alone(subject: Subject, request: Request, rows: Palette, pick: int) -> t
     try:
         WATCH.call(processor.update_state, binding.batch_update(1, [], [added], []))
         return row_of(WATCH.call(processor.apply, rows.tensor[pick : pick + 1].clone()))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SoloFailure(error, request) from error
 
 
@@ -110,7 +110,7 @@ def grown_alone(subject: Subject, request: Request, rows: Palette, pick: int) ->
             live.append(token)
             WATCH.call(processor.update_state, None)
         return row_of(WATCH.call(processor.apply, logits.clone()))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise SoloFailure(error, request) from error
 
 

@@ -34,7 +34,10 @@ PADDING = 3
 
 @dataclass
 class Violation(Exception):
-    """A subject broke the contract. `clause` is None until diagnosis names it; a row may go with it."""
+    """A subject broke the contract. `clause` is None until diagnosis names it; a row may go with it.
+
+    `hangs`: the subject did not return, so that playing it again would take as long again.
+    """
 
     clause: str | None
     message: str
@@ -44,6 +47,7 @@ class Violation(Exception):
     logits: list[float] | None = None
     expectation: Expectation | None = None
     got: list[float] | None = None
+    hangs: bool = False
 
 
 @dataclass(slots=True)
@@ -253,8 +257,9 @@ class Player:
         try:
             return WATCH.call(getattr(self.processor, method), argument)
         except TookTooLong:
-            raise Violation("PROC-EXCEPTION", f"{method} did not return in time", self.count) from None
-        except Exception as error:
+            message = f"{method} did not return in time"
+            raise Violation("PROC-EXCEPTION", message, self.count, hangs=True) from None
+        except (Exception, SystemExit) as error:
             message = f"{method} raised {one_line(error)}{where(error)}"
             raise Violation("PROC-EXCEPTION", message, self.count) from error
 

@@ -10,8 +10,7 @@ from logitsproc.conformance.bindings import CannotRun, Subject
 from logitsproc.conformance.history import History, batches
 from logitsproc.conformance.machine import REACHABLE
 from logitsproc.conformance.notation import NotationError, format_drawing, parse
-from logitsproc.conformance.suite import Failure, Run, Settings
-from logitsproc.conformance.watch import WATCH
+from logitsproc.conformance.suite import Failure, Run, Settings, conditions
 from logitsproc.reference.batch import IllFormed
 
 MAX_BYTES = 10_000_000
@@ -44,7 +43,7 @@ def check_drawings(history: History) -> None:
 def play_history(history: History, subject: Subject, kind: str | None) -> Failure | None:
     """The failure that the history shows in the subject, named, if any; raises CannotRun."""
     settings = Settings(subject, kind_named(kind))
-    with WATCH.limit(settings.limit):
+    with conditions(settings):
         run = Run(settings)
         violation = run.replay(history)
         if violation is None:

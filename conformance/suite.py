@@ -6,9 +6,12 @@ import fnmatch
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+
+import torch
 
 from logitsproc.conformance.bindings import CannotRun, Subject, one_line
 from logitsproc.conformance.checks import judge
@@ -147,8 +150,20 @@ class Report:
 def run(settings: Settings) -> Report:
     """Judges a subject; raises CannotRun when that is not possible."""
     chosen_clauses(settings.glob)
-    with WATCH.limit(settings.limit):
+    with conditions(settings):
         return Run(settings).report()
+
+
+@contextmanager
+def conditions(settings: Settings) -> Iterator[None]:
+    """Inference mode, as in an engine; the limit on calls; and one thread, with which small tensors are quickest."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with WATCH.limit(settings.limit), torch.inference_mode():
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def chosen_clauses(glob: str) -> list[Clause]:
@@ -173,7 +188,6 @@ class Run:
         self.beyond_evidence = Evidence()
         self.outside: list[Failure] = []
         self.stopped_early = False
-        self.invariant = False
         self.oracle = make_oracle(settings)
         pool, self.refused = accepted(settings.subject, make_pool(settings))
         self.vocabs = make_vocabs(settings)
@@ -282,13 +296,11 @@ class Run:
 
     def failure(self, world: World, case: Case, violation: Violation) -> Failure:
         """The violation made small and named."""
-        hangs = violation.clause == "PROC-EXCEPTION" and "in time" in violation.message
-        reproduced = hangs or self.failing(case, violation)
-        if reproduced and not hangs:
+        if violation.hangs:
+            return Failure(clauses()["PROC-EXCEPTION"], lower(case), violation, world, None, True)
+        if self.failing(case, violation):
             case = shrink(case, partial(self.failing, violation=violation))
         history = lower(case)
-        if hangs:
-            return Failure(clauses()["PROC-EXCEPTION"], history, violation, world, None, True)
         again = self.replay(history)
         if again is None:
             return Failure(clauses()["PROC-INDEPENDENT"], history, violation, world, None, False)
@@ -417,9 +429,9 @@ class Judged:
     def step(self, player: Player, outcome: Outcome) -> None:
         """One step; raises Violation."""
         expectations = judge(player, outcome, self.run.oracle)
-        self.evidence.step(player, outcome, expectations, self.run.settings.kind)
+        shown = self.evidence.step(player, outcome, expectations, self.run.settings.kind)
         if self.observer is not None:
-            witness(self.observer, outcome, self.evidence)
+            witness(self.observer, outcome, self.evidence, shown)
 
 
 def ordinary(history: History) -> History:

@@ -65,6 +65,11 @@ class RaisesInUpdate(MinP):
         raise RuntimeError("out of\ncheese")
 
 
+class ExitsInUpdate(MinP):
+    def update_state(self, update: object) -> None:
+        raise SystemExit(0)
+
+
 class UnsureOfInvariance(MinP):
     def is_argmax_invariant(self) -> bool:
         return "yes"

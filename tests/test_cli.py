@@ -110,6 +110,7 @@ def test_a_params_file_that_is_wrong_is_one_line(tmp_path: Path, content: bytes,
         ("ReturnsNone", "PROC-SHAPE", "apply returned NoneType, not a tensor"),
         ("ReturnsNaN", "PROC-UNTOUCHED", "row 0 is wrong"),
         ("RaisesInUpdate", "PROC-EXCEPTION", "update_state raised RuntimeError: out of cheese (subjects.py:"),
+        ("ExitsInUpdate", "PROC-EXCEPTION", "update_state raised SystemExit: 0"),
         ("SharesState", "PROC-", "Step "),
     ],
 )

@@ -48,7 +48,7 @@ def test_adapters_hold_on_reachable_updates(adapter: type, ban: str) -> None:
 
 
 def test_a_wrong_adapter_is_caught() -> None:
-    with pytest.raises(NotConformant):
+    with pytest.raises(NotConformant, match="breaks PROC-FUNCTION"):
         check_processor(adapters.SharesOneCounter, params=[{"extra_args": {"ban": "last"}}])
 
 
