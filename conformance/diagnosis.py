@@ -51,7 +51,10 @@ class Doctor:
         added, grown = self.alone(history, violation)
         if added is False and grown is False:
             return Diagnosis(self.row_clause(history, violation))
-        if (explaining := self.explaining(history)) and (best := self.most_consistent(explaining)):
+        explaining = self.explaining(history)
+        if added is not grown:
+            explaining = [fault for fault in explaining if fault.reads_outputs]
+        if best := self.most_consistent(explaining):
             return Diagnosis(clause_of(best[0]), "; or: ".join(account(fault) for fault in best))
         if violation.clause is not None:
             return Diagnosis(violation.clause)
@@ -105,6 +108,8 @@ class Doctor:
 
     def most_consistent(self, faults: list[type[Belief]]) -> list[type[Belief]]:
         """Of those that explain a failure, the ones that are right about most other histories, if about enough."""
+        if not faults:
+            return []
         scores = {fault: [0, 0] for fault in faults}
         for case in self.more():
             self.score(lower(case), scores)

@@ -151,7 +151,24 @@ def swap_chain(code: int, rows: int) -> tuple[tuple[int, int], ...]:
 
 
 class Independent(HypothesisProvider):
-    """Hypothesis' own choices as another backend: every history is drawn anew, and none is a mutation of the last."""
+    """Hypothesis' own choices as another backend, so that every history is drawn anew and from the seed alone.
+
+    Its usual engine makes most histories by mutating the last one, and draws integers from the constants of whatever
+    modules happen to be loaded.
+    """
+
+    def draw_integer(
+        self,
+        min_value: int | None = None,
+        max_value: int | None = None,
+        *,
+        weights: dict[int, float] | None = None,
+        shrink_towards: int = 0,
+    ) -> int:
+        """A uniform integer between two bounds; without both, what Hypothesis draws."""
+        if self._random is None or weights is not None or min_value is None or max_value is None:
+            return super().draw_integer(min_value, max_value, weights=weights, shrink_towards=shrink_towards)
+        return self._random.randint(min_value, max_value)
 
 
 AVAILABLE_PROVIDERS[BACKEND] = f"{Independent.__module__}.{Independent.__name__}"
