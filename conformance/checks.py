@@ -62,7 +62,8 @@ def check_rows(outcome: Outcome, expectations: list[Expectation], wrong: list[in
             outcome.index,
             row,
             outcome.batch[row],
-            outcome.rows.values[outcome.picks[row]],
+            outcome.rows,
+            outcome.picks[row],
             expectations[row],
             outcome.values[row],
         )
@@ -92,7 +93,10 @@ def check_argmax(outcome: Outcome) -> None:
         before = outcome.rows.values[outcome.picks[row]]
         if got != before and not keeps_argmax(before, got):
             message = f"is_argmax_invariant() is True, and row {row} lost its largest token"
-            raise Violation("PROC-ARGMAX", message, outcome.index, row, outcome.batch[row], before, None, got)
+            pick = outcome.picks[row]
+            raise Violation(
+                "PROC-ARGMAX", message, outcome.index, row, outcome.batch[row], outcome.rows, pick, None, got
+            )
 
 
 def check_again(outcome: Outcome) -> None:

@@ -217,7 +217,7 @@ def replay(
         if target is None:
             return
         subject = load_subject(target, binding)
-        failure = play_history(history, subject, kind or history.kind)
+        failure = play_history(history, subject, kind)
         if failure is None:
             out.print(f"[bold green]{escape(subject.target)}: every row is right[/]")
             return

@@ -12,7 +12,6 @@ from logitsproc.conformance.evidence import Observer, update_occasions
 from logitsproc.conformance.faults import FAULTS, Belief, account, clause_of
 from logitsproc.conformance.history import History, to_update
 from logitsproc.conformance.kinds import Kind
-from logitsproc.conformance.logits import picks
 from logitsproc.conformance.oracles import Oracle, SoloFailure, grown_alone, run_alone
 from logitsproc.conformance.plans import Case, lower
 from logitsproc.conformance.player import Outcome, Player, Violation
@@ -70,19 +69,20 @@ class Doctor:
         request, expectation = violation.request, violation.expectation
         if request is None or expectation is None or violation.row is None:
             return None, None
-        player = self.player(replace(history, steps=(), requests={}))
-        pick = pick_of(history, violation)
+        assert violation.rows is not None
+        subject = self.player(replace(history, steps=(), requests={})).subject
         try:
-            rows = [ways(player.subject, request, player.rows, pick) for ways in (run_alone, grown_alone)]
+            rows = [ways(subject, request, violation.rows, violation.pick) for ways in (run_alone, grown_alone)]
         except SoloFailure:
             return None, None
-        added, grown = (self.is_right(row, player, pick, expectation) for row in rows)
+        added, grown = (self.is_right(row, violation, expectation) for row in rows)
         return added, grown
 
-    def is_right(self, row: torch.Tensor, player: Player, pick: int, expectation: Expectation) -> bool:
+    def is_right(self, row: torch.Tensor, violation: Violation, expectation: Expectation) -> bool:
         """Whether a row of a fresh processor is what it may be."""
+        assert violation.rows is not None
         if expectation.untouched:
-            return bool(row.view(torch.int32).tolist() == player.rows.bits[pick])
+            return bool(row.view(torch.int32).tolist() == violation.rows.bits[violation.pick])
         return admits(expectation, row.tolist())
 
     def row_clause(self, history: History, violation: Violation) -> str:
@@ -92,13 +92,13 @@ class Doctor:
         assert expectation is not None
         if self.kind is None:
             return "PROC-UNTOUCHED" if expectation.untouched else "PROC-FUNCTION"
-        player = self.player(replace(history, steps=(), requests={}))
-        pick = pick_of(history, violation)
-        got = run_alone(player.subject, request, player.rows, pick).tolist()
+        assert violation.rows is not None
+        subject = self.player(replace(history, steps=(), requests={})).subject
+        got = run_alone(subject, request, violation.rows, violation.pick).tolist()
         wrong = refused(expectation, got)
         if not wrong:
             return "PROC-UNTOUCHED"
-        return self.kind.blames(request.params, player.rows.values[pick], got, wrong[0])
+        return self.kind.blames(request.params, violation.logits, got, wrong[0])
 
     def explaining(self, history: History) -> list[type[Belief]]:
         """The faults whose every prediction the subject fulfils over this history."""
@@ -158,12 +158,6 @@ class Doctor:
         seen |= set(update_occasions(last, player.batch))
         alone = "PROC-INDEPENDENT" if len(history.requests) > 1 else "PROC-FUNCTION"
         return next((clause for clause in LAST_RESORT if clause in seen), alone)
-
-
-def pick_of(history: History, violation: Violation) -> int:
-    """The palette row that the wrong row was shown."""
-    assert violation.row is not None
-    return picks(history.offset, violation.step, violation.row + 1)[violation.row]
 
 
 def passes(outcome: Outcome, oracle: Oracle) -> bool:

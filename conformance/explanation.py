@@ -74,7 +74,7 @@ def cause(failure: Failure) -> str:
 def row_text(failure: Failure) -> str | None:
     """The tokens of the row that are wrong: what went in, what it may be, what came out."""
     violation = failure.violation
-    if violation.expectation is None or violation.got is None or violation.logits is None:
+    if violation.expectation is None or violation.got is None:
         return None
     wrong = refused(violation.expectation, violation.got)
     wrong = wrong or [t for t, value in enumerate(violation.got) if not same(value, violation.logits[t])]

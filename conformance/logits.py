@@ -71,7 +71,11 @@ def palette(name: str, vocab: int) -> Palette:
     """The rows of a palette for a vocabulary: always the same ones."""
     chance = random.Random(f"{name} {vocab}")
     recipes = PALETTES[name]
-    rows = [recipes[row % len(recipes)](chance, vocab) for row in range(ROWS)]
+    return to_palette([recipes[row % len(recipes)](chance, vocab) for row in range(ROWS)])
+
+
+def to_palette(rows: list[list[float]]) -> Palette:
+    """Rows as a palette of their own."""
     with torch.inference_mode(False):
         tensor = torch.tensor(rows, dtype=torch.float32)
     return Palette(tensor, tensor.tolist(), tensor.view(torch.int32).tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ from logitsproc.conformance.history import (
     new_request,
     to_update,
 )
-from logitsproc.conformance.logits import Palette, palette, picks
+from logitsproc.conformance.logits import Palette, palette, picks, to_palette
 from logitsproc.conformance.watch import WATCH, TookTooLong
 from logitsproc.reference.batch import Batch, IllFormed, Update, apply_update
 from logitsproc.reference.expectation import Expectation
@@ -36,7 +37,8 @@ PADDING = 3
 class Violation(Exception):
     """A subject broke the contract. `clause` is None until diagnosis names it; a row may go with it.
 
-    `hangs`: the subject did not return, so that playing it again would take as long again.
+    `rows` and `pick`: where the logits are that the row was shown. `hangs`: the subject did not return, so that
+    playing it again would take as long again.
     """
 
     clause: str | None
@@ -44,10 +46,17 @@ class Violation(Exception):
     step: int
     row: int | None = None
     request: Request | None = None
-    logits: list[float] | None = None
+    rows: Palette | None = None
+    pick: int = 0
     expectation: Expectation | None = None
     got: list[float] | None = None
     hangs: bool = False
+
+    @property
+    def logits(self) -> list[float]:
+        """The logits that the row was shown; there are some if there is a row."""
+        assert self.rows is not None
+        return self.rows.values[self.pick]
 
 
 @dataclass(slots=True)
@@ -120,7 +129,7 @@ class Player:
     def warm_up(self) -> None:
         """update_state(None) and apply before any request, as an engine's dummy run does."""
         self.call("update_state", None)
-        logits = self.logits(list(range(WARM_UP_ROWS)))
+        logits = self.logits(self.rows, list(range(WARM_UP_ROWS)))
         got = self.checked(self.call("apply", logits), WARM_UP_ROWS)
         if got.view(torch.int32).tolist() != self.rows.bits[:WARM_UP_ROWS]:
             raise Violation("PROC-UNTOUCHED", "apply changed logits before any request was added", self.count)
@@ -137,16 +146,9 @@ class Player:
         self.tell(step, update)
         for growth in step.growth:
             self.settle(growth)
-        size = len(self.batch)
-        outcome = Outcome(
-            self.count,
-            step,
-            update,
-            before,
-            self.batch,
-            self.rows,
-            picks(self.header.offset, self.count, size),
-        )
+        names = [None if request is None else request.name for request in self.batch]
+        rows, chosen = shown(self.header, step, self.count, names)
+        outcome = Outcome(self.count, step, update, before, self.batch, rows, chosen)
         if step.applies:
             self.applying = outcome
             self.apply(outcome)
@@ -221,20 +223,20 @@ class Player:
     def apply(self, outcome: Outcome) -> None:
         """Applies the subject to the step's logits, once or twice, and reads what comes out."""
         size = len(outcome.picks)
-        logits = self.logits(outcome.picks)
+        logits = self.logits(outcome.rows, outcome.picks)
         returned = self.call("apply", logits)
         got = self.checked(returned, size)
         outcome.same_object = returned is logits
         outcome.values = got.tolist()
         outcome.bits = got.view(torch.int32).tolist()
         for _ in range(outcome.step.applies - 1):
-            again = self.checked(self.call("apply", self.logits(outcome.picks)), size)
+            again = self.checked(self.call("apply", self.logits(outcome.rows, outcome.picks)), size)
             outcome.again = again.view(torch.int32).tolist()
         self.check_lists("apply", outcome.step)
 
-    def logits(self, chosen: list[int]) -> torch.Tensor:
+    def logits(self, rows: Palette, chosen: list[int]) -> torch.Tensor:
         """A new float32 [rows, vocab] tensor; a slice of a wider one if the history is strided."""
-        plain = self.rows.tensor[torch.tensor(chosen, dtype=torch.long)]
+        plain = rows.tensor[torch.tensor(chosen, dtype=torch.long)]
         if STRIDED not in self.header.options:
             return plain
         wide = torch.empty(len(chosen), self.header.vocab + PADDING)
@@ -262,6 +264,16 @@ class Player:
         except (Exception, SystemExit) as error:
             message = f"{method} raised {one_line(error)}{where(error)}"
             raise Violation("PROC-EXCEPTION", message, self.count) from error
+
+
+def shown(header: History, step: Step, index: int, names: Sequence[str | None]) -> tuple[Palette, list[int]]:
+    """The rows that the batch is shown at a step: of the palette, but for requests whose logits are written out."""
+    rows, chosen = palette(header.palette, header.vocab), picks(header.offset, index, len(names))
+    if not step.sights:
+        return rows, chosen
+    written = {sight.request: list(sight.logits) for sight in step.sights}
+    values = [written.get(name or "", rows.values[pick]) for name, pick in zip(names, chosen, strict=True)]
+    return to_palette(values), list(range(len(values)))
 
 
 def where(error: BaseException) -> str:

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import CannotRun, Subject
-from logitsproc.conformance.history import History, batches
+from logitsproc.conformance.history import History, batches, grow, new_request
+from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.machine import REACHABLE
 from logitsproc.conformance.notation import NotationError, format_drawing, parse
 from logitsproc.conformance.suite import Failure, Run, Settings, conditions
 from logitsproc.reference.batch import IllFormed
+from logitsproc.reference.expectation import admits
+from logitsproc.reference.processor import expected_row
 
 MAX_BYTES = 10_000_000
 
@@ -23,6 +26,7 @@ def read_history(path: Path) -> History:
             raise CannotRun(f"{path} is larger than {MAX_BYTES} bytes")
         history = parse(path.read_text(encoding="utf-8"))
         check_drawings(history)
+        check_sights(history, kind_named(history.kind))
     except OSError as error:
         raise CannotRun(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -40,9 +44,23 @@ def check_drawings(history: History) -> None:
             raise IllFormed(f"step {number} draws {drawn}, and the list law gives {given}")
 
 
+def check_sights(history: History, kind: Kind | None) -> None:
+    """Raises IllFormed where a row that is shown is not as wide as the vocabulary, or not what the reference gives."""
+    requests = {name: new_request(name, arrival) for name, arrival in history.requests.items()}
+    for number, step in enumerate(history.steps):
+        for growth in step.growth:
+            grow(requests[growth.request].output, growth)
+        for sight in step.sights:
+            if len(sight.logits) != history.vocab:
+                raise IllFormed(f"step {number} shows {sight.request} {len(sight.logits)} logits, of {history.vocab}")
+            request = requests[sight.request]
+            if kind is not None and not admits(expected_row(request, kind.row, sight.logits), sight.expected):
+                raise IllFormed(f"step {number} shows {sight.request} a row that the reference does not give")
+
+
 def play_history(history: History, subject: Subject, kind: str | None) -> Failure | None:
     """The failure that the history shows in the subject, named, if any; raises CannotRun."""
-    settings = Settings(subject, kind_named(kind))
+    settings = Settings(subject, kind_named(kind or history.kind))
     with conditions(settings):
         run = Run(settings)
         violation = run.replay(history)

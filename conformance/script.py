@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from logitsproc.conformance.bindings import MAX_NUM_SEQS, PLAIN, VLLM, Subject
 from logitsproc.conformance.history import STRIDED, WARM_UP, Arrival, History, Step
-from logitsproc.conformance.logits import palette, picks
+from logitsproc.conformance.logits import palette
 from logitsproc.conformance.notation import drawn, format_drawing, format_number, format_step
-from logitsproc.conformance.player import PADDING, PLACEHOLDER, WARM_UP_ROWS
+from logitsproc.conformance.player import PADDING, PLACEHOLDER, WARM_UP_ROWS, shown
 
 TYPES = {
     PLAIN: [
@@ -38,11 +38,13 @@ def as_script(history: History, subject: Subject) -> str:
     lines += [line for name, arrival in history.requests.items() for line in arrival_lines(name, arrival, subject)]
     if WARM_UP in history.options:
         lines += ["", "# warm-up, before any request", "processor.update_state(None)"]
-        lines += apply_lines(history, list(range(WARM_UP_ROWS)))
-    batches = drawn(history)
-    for index, (step, names) in enumerate(zip(history.steps, batches, strict=True)):
-        title = f"{format_step(step)}  => {format_drawing(names or [])}"
-        lines += ["", f"# step {index}: {title}", *step_lines(history, step, index, len(names or []))]
+        lines += apply_lines(history, palette(history.palette, history.vocab).values[:WARM_UP_ROWS])
+    for index, (step, drawing) in enumerate(zip(history.steps, drawn(history), strict=True)):
+        names = drawing or []
+        title = f"{format_step(step)}  => {format_drawing(names)}"
+        lines += ["", f"# step {index}: {title}", *step_lines(history, step, len(names))]
+        rows, chosen = shown(history, step, index, names)
+        lines += apply_lines(history, [rows.values[pick] for pick in chosen]) * step.applies
     return "\n".join(lines) + "\n"
 
 
@@ -59,8 +61,8 @@ def arrival_lines(name: str, arrival: Arrival, subject: Subject) -> list[str]:
     return lines
 
 
-def step_lines(history: History, step: Step, index: int, rows: int) -> list[str]:
-    """One step: tokens, update_state, the late ids, apply."""
+def step_lines(history: History, step: Step, rows: int) -> list[str]:
+    """One step up to apply: tokens, update_state, the late ids."""
     lines = []
     for growth in step.growth:
         if growth.dropped:
@@ -74,7 +76,7 @@ def step_lines(history: History, step: Step, index: int, rows: int) -> list[str]
     for growth in step.growth:
         if growth.late:
             lines.append(f"{growth.request}_out[-{growth.late}:] = {list(growth.tokens[-growth.late :])}")
-    return lines + apply_lines(history, picks(history.offset, index, rows)) * step.applies
+    return lines
 
 
 def update_text(history: History, step: Step, rows: int) -> str:
@@ -96,16 +98,10 @@ def prompt_text(arrival: Arrival) -> str:
     return "None" if arrival.prompt is None else str(list(arrival.prompt))
 
 
-def apply_lines(history: History, chosen: list[int]) -> list[str]:
-    """One apply on the step's logits."""
-    rows = palette(history.palette, history.vocab)
-    text = [f"    [{', '.join(format_number(value) for value in rows.values[pick])}]," for pick in chosen]
-    lines = [
-        "logits = torch.tensor([",
-        *text,
-        f"], dtype=torch.float32).reshape({len(chosen)}, {history.vocab})",
-    ]
+def apply_lines(history: History, rows: list[list[float]]) -> list[str]:
+    """One apply on these logits."""
+    text = [f"    [{', '.join(format_number(value) for value in row)}]," for row in rows]
+    lines = ["logits = torch.tensor([", *text, f"], dtype=torch.float32).reshape({len(rows)}, {history.vocab})"]
     if STRIDED in history.options:
-        width = history.vocab
-        lines.append(f"logits = torch.cat([logits, logits[:, :{PADDING}]], dim=1)[:, :{width}]")
+        lines.append(f"logits = torch.cat([logits, logits[:, :{PADDING}]], dim=1)[:, :{history.vocab}]")
     return [*lines, "print(processor.apply(logits))"]

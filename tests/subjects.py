@@ -130,6 +130,20 @@ def shapeless_oracle(params: object, prompt: object, output: object, logits: tor
     return logits[None]
 
 
+class MisbehavesOnce(MinP):
+    """The twentieth processor of a process is wrong, and no other."""
+
+    made = 0
+
+    def __init__(self, vllm_config: object, device: torch.device, is_pin_memory: bool) -> None:
+        super().__init__(vllm_config, device, is_pin_memory)
+        MisbehavesOnce.made += 1
+        self.wrong = MisbehavesOnce.made == 20
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        return logits + 1 if self.wrong else super().apply(logits)
+
+
 SHARED: dict = {}
 
 

@@ -111,6 +111,7 @@ def test_a_params_file_that_is_wrong_is_one_line(tmp_path: Path, content: bytes,
         ("ReturnsNaN", "PROC-UNTOUCHED", "row 0 is wrong"),
         ("RaisesInUpdate", "PROC-EXCEPTION", "update_state raised RuntimeError: out of cheese (subjects.py:"),
         ("ExitsInUpdate", "PROC-EXCEPTION", "update_state raised SystemExit: 0"),
+        ("MisbehavesOnce", "PROC-INDEPENDENT", "Played alone, the history does not fail"),
         ("SharesState", "PROC-", "Step "),
     ],
 )
@@ -298,6 +299,12 @@ def test_replay_checks_a_history_and_plays_it(typed: Path) -> None:
         (b"[A]\nadd B@0 => [A]\n", "step 1 draws [A], and the list law gives [B]"),
         (b"[A]\nadd B\n", "line 2: 'add B' is none of"),
         (b"\xff", "is not UTF-8 text"),
+        (b"as min_q\n[A]\n", "no reference for 'min_q'"),
+        (b"vocab 3\n[A]\nlogits A = [1] => [1]\n", "step 0 shows A 1 logits, of 3"),
+        (
+            b"vocab 2\nas min_p\nA: min_p=0.5\n[A]\nlogits A = [0, 9] => [0, 9]\n",
+            "step 0 shows A a row that the reference does not give",
+        ),
     ],
 )
 def test_a_history_that_is_wrong_is_one_line(tmp_path: Path, content: bytes, says: str) -> None:

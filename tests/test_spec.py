@@ -5,11 +5,16 @@ import re
 import pytest
 
 from logitsproc import spec
-from logitsproc.conformance.history import History, batches, grow, new_request
-from logitsproc.conformance.kinds import KINDS
+from logitsproc.conformance.api import kind_named
+from logitsproc.conformance.bindings import load_subject
 from logitsproc.conformance.notation import parse
-from logitsproc.reference.expectation import admits
+from logitsproc.conformance.replaying import check_drawings, check_sights, play_history
 
+OPTIMIZED = {
+    "min_p": "MinPLogitsProcessor",
+    "logit_bias": "LogitBiasLogitsProcessor",
+    "min_tokens": "MinTokensLogitsProcessor",
+}
 BLOCKS = [
     pytest.param(block, id=f"{chapter}-{number}")
     for chapter in (*spec.CHAPTERS, "notation")
@@ -18,31 +23,18 @@ BLOCKS = [
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_every_drawing_is_what_the_list_law_gives(block: str) -> None:
+def test_every_drawing_and_row_is_what_the_model_gives(block: str) -> None:
     history = parse(block)
-    for step, names in zip(history.steps, batches(history), strict=True):
-        assert step.drawing is None or list(step.drawing) == names
+    check_drawings(history)
+    check_sights(history, kind_named(history.kind))
+    assert history.kind is not None or not any(step.sights for step in history.steps)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_every_row_shown_is_what_the_reference_gives(block: str) -> None:
+def test_the_fast_path_gives_every_row_that_is_shown(block: str) -> None:
     history = parse(block)
-    if history.kind is None:
-        assert not any(step.sights for step in history.steps)
-        return
-    check_sights(history)
-
-
-def check_sights(history: History) -> None:
-    requests = {name: new_request(name, arrival) for name, arrival in history.requests.items()}
-    row = KINDS[history.kind or ""].row
-    for step in history.steps:
-        for growth in step.growth:
-            grow(requests[growth.request].output, growth)
-        for sight in step.sights:
-            request = requests[sight.request]
-            assert len(sight.logits) == history.vocab
-            assert admits(row(request.params, request.prompt, request.output, sight.logits), sight.expected)
+    if history.kind is not None:
+        assert play_history(history, load_subject(f"logitsproc.optimized:{OPTIMIZED[history.kind]}"), None) is None
 
 
 @pytest.mark.parametrize("clause", spec.clauses().values(), ids=lambda clause: clause.id)
