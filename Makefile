@@ -48,7 +48,7 @@ format: $(VENV)/installed
 
 bench: $(VENV)/installed
 	mkdir -p .benchmarks
-	$(BIN)/pytest tests/benchmarks/bench_steps.py --benchmark-enable --benchmark-json=.benchmarks/latest.json
+	$(BIN)/pytest tests/benchmarks/bench_steps.py --benchmark-json=.benchmarks/latest.json
 	$(BIN)/python tests/benchmarks/figures.py .benchmarks/latest.json README.md
 
 readme: $(VENV)/installed

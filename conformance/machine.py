@@ -31,6 +31,7 @@ BACKEND = "logitsproc"
 MAX_ROWS = 4
 SUBSETS = 1 << MAX_ROWS
 TOKENS = 8
+PROMPTS = ((1, 2), (3,), (0, 4, 4))
 STEPS = 30
 PALETTE_MIX = ("dense", "dense", "ties", "mixed")
 OPTION_MIX: tuple[frozenset[str], ...] = (
@@ -222,15 +223,16 @@ class Machine(RuleBasedStateMachine):
         """Nothing happens; apply runs twice, not at all, or once."""
         self.plan(applies=(2, 0, 1)[applies])
 
-    def arrivals(self, which: list[int]) -> tuple[tuple[str, bool], ...]:
-        """New requests, users and others alike often, as far as there is room."""
+    def arrivals(self, which: list[int], leaving: int = 0) -> tuple[tuple[str, bool], ...]:
+        """New requests, users and others alike often, as far as there is room when so many have left."""
         if self.dead or not self.session:
             return ()
         come = []
-        for pick in which[: max(0, MAX_ROWS - len(self.session.live))]:
+        for pick in which[: max(0, MAX_ROWS - len(self.session.live) + leaving)]:
             pool = self.drive.draw.users if pick % 2 else self.drive.draw.others
             pool = pool or self.drive.draw.users or self.drive.draw.others
-            arrival = Arrival(dict(pool[pick // 2 % len(pool)]), (1, 2) if self.drive.world.prompts else None)
+            prompt = PROMPTS[len(self.session.header.requests) % len(PROMPTS)] if self.drive.world.prompts else None
+            arrival = Arrival(dict(pool[pick // 2 % len(pool)]), prompt)
             come.append((self.declare(arrival), False))
         return tuple(come)
 
@@ -298,14 +300,15 @@ class EngineMachine(Machine):
     def turn_over(self, code: int) -> None:
         """Some finish, up to two arrive in their place or behind."""
         mask, count, first, second = digits(code, SUBSETS, 3, 16, 16)
-        self.plan(leave=self.leavers(mask), come=self.arrivals([first, second][:count]), growth=self.one_each())
+        leave = self.leavers(mask)
+        self.plan(leave=leave, come=self.arrivals([first, second][:count], len(leave)), growth=self.one_each())
 
     @rule(code=st.integers(0, SUBSETS * 16 - 1))
     def preempt(self, code: int) -> None:
         """Some leave the batch and wait; one may arrive."""
         mask, which = digits(code, SUBSETS, 16)
         leave = self.leavers(mask)
-        self.plan(leave=leave, come=self.arrivals([which][: which % 2]), growth=self.one_each())
+        self.plan(leave=leave, come=self.arrivals([which][: which % 2], len(leave)), growth=self.one_each())
         if not self.dead and self.session:
             self.session.waiting += [name for name in leave if name not in self.session.live]
 
@@ -331,7 +334,7 @@ class EngineMachine(Machine):
         """Everything in one step: some finish, some arrive, the batch condenses and is reordered."""
         mask, count, first, second = digits(code, SUBSETS, 3, 16, 16)
         leave = self.leavers(mask)
-        come = self.arrivals([first, second][:count])
+        come = self.arrivals([first, second][:count], len(leave))
         size = len(self.session.live) - len(leave) + len(come) if self.session else 0
         self.plan(leave=leave, come=come, swaps=swap_chain(chain, size), growth=self.one_each())
 
@@ -360,7 +363,7 @@ class LiteralMachine(Machine):
             taken = set()
         for which, row in wanted:
             row %= min(size + 1, MAX_ROWS)
-            come = self.arrivals([which]) if row not in taken else ()
+            come = self.arrivals([which], MAX_ROWS) if row not in taken else ()
             if come:
                 added.append(Added(row, come[0][0]))
                 taken.add(row)

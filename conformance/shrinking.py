@@ -143,11 +143,14 @@ def simpler_header(case: Case) -> Iterator[Case]:
 
 
 def simpler_requests(case: Case) -> Iterator[Case]:
-    """The case with one request that asks for nothing, or for the same as an earlier one."""
+    """The case with one request that has a plain prompt, asks for nothing, or for the same as an earlier one."""
     arrivals = case.header.requests
     plain = Arrival()
     for index, (name, arrival) in enumerate(arrivals.items()):
         earlier = list(arrivals.values())[:index]
+        if arrival.prompt is not None and arrival.prompt != plain.prompt:
+            changed = arrivals | {name: replace(arrival, prompt=plain.prompt)}
+            yield replace(case, header=replace(case.header, requests=changed))
         for other in [plain, *earlier]:
             simpler = replace(other, prompt=arrival.prompt)
             if simpler != arrival and size_of(simpler) <= size_of(arrival):
