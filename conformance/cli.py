@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from logitsproc.conformance.bindings import AUTO, PLAIN, VLLM, CannotRun, load_s
 from logitsproc.conformance.explanation import count, evidence_line, explain, indented, verdict_line
 from logitsproc.conformance.formats import require_writable, write_json, write_junit
 from logitsproc.conformance.history import batches
+from logitsproc.conformance.kinds import KINDS
 from logitsproc.conformance.notation import format_drawing, format_history
 from logitsproc.conformance.params import read_params
 from logitsproc.conformance.suite import DEFAULT_SEED, TIERS, UNPROVEN, ClauseResult, Failure, Report, Settings, run
@@ -33,8 +35,20 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class Terminal(Console):
+    """A console whose reader may go away; that is no violation, so the exit status is not 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Ends the process without a traceback."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(CANNOT_RUN)
+
+
+out = Terminal(highlight=False, soft_wrap=True)
+err = Terminal(stderr=True, highlight=False, soft_wrap=True)
 
 
 def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
@@ -47,7 +61,7 @@ def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
 @app.command()
 def check(
     targets: Annotated[list[str], typer.Argument(metavar="TARGET...", help="module:Class of a logits processor.")],
-    kind: Annotated[str | None, typer.Option("--as", help="The SamplingParams field it implements.")] = None,
+    kind: Annotated[str | None, typer.Option("--as", help=f"The field it implements: {', '.join(KINDS)}.")] = None,
     oracle: Annotated[str | None, typer.Option(help="module:function, the author's own row function.")] = None,
     params: Annotated[Path | None, typer.Option(help="JSON list of SamplingParams fields to draw from.")] = None,
     tier: Annotated[str, typer.Option(help="quick (20 s at most), ci (5 min) or deep (--minutes).")] = "quick",
@@ -226,9 +240,5 @@ def replay(
 
 
 def main() -> None:
-    """The entry point; a closed pipe or an interrupt ends it without a traceback."""
-    try:
-        app()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        raise SystemExit(CANNOT_RUN) from None
+    """The entry point."""
+    app()

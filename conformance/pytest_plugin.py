@@ -54,6 +54,12 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     session.testscollected = len(items)
 
 
+def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Item]) -> str | None:
+    """Says how many clauses there are, which pytest's own count leaves out."""
+    clauses = [item for item in items if isinstance(item, ClauseItem)]
+    return f"logitsproc: {len(clauses)} clauses to judge" if clauses else None
+
+
 class SubjectCollector(pytest.Collector):
     """The clauses that a processor owes; the run is made once, by the first that needs it."""
 

@@ -47,6 +47,7 @@ MAX_VOCAB = 1 << 18
 CANARY_HISTORIES = 100
 CASES_FOR_DIAGNOSIS = 60
 OUT_OF_SCOPE_LIMIT = 10
+ENOUGH_BEYOND = 60
 JUDGED_SHARE = 0.7
 NEED_OUTPUTS = ("PROC-LIVE-OUTPUTS", "PROC-QUIET")
 NEED_IDS = ("PROC-PLACEHOLDER",)
@@ -61,7 +62,7 @@ class Tier:
     seconds: float
 
 
-TIERS = {"quick": Tier(400, 60, 18), "ci": Tier(8000, 500, 280), "deep": Tier(1_000_000, 2000, 1800)}
+TIERS = {"quick": Tier(400, ENOUGH_BEYOND, 18), "ci": Tier(8000, 500, 280), "deep": Tier(1_000_000, 2000, 1800)}
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Beyond:
-    """How a subject fares in a world beyond the one it is judged in; `complete` unless time was up."""
+    """How a subject fares in a world beyond the one it is judged in; `complete` unless time was up too early."""
 
     world: World
     failure: Failure | None
@@ -218,8 +219,7 @@ class Run:
         if self.settings.scope == REACHABLE.name:
             failure = self.explore(REACHABLE, self.tier.histories)
             if failure is None:
-                self.deadline = self.end
-                beyond = [self.explore_beyond(world) for world in BEYOND]
+                beyond = [self.explore_beyond(world, len(BEYOND) - done) for done, world in enumerate(BEYOND)]
         else:
             for world in (REACHABLE, *BEYOND):
                 failure = failure or self.explore(world, self.tier.histories // 3)
@@ -240,10 +240,13 @@ class Run:
             time.monotonic() - self.started,
         )
 
-    def explore_beyond(self, world: World) -> Beyond:
-        """What comes out in a world that is not judged."""
+    def explore_beyond(self, world: World, left: int) -> Beyond:
+        """What comes out in a world that is not judged, in its share of the time when so many are left."""
+        now, before = time.monotonic(), self.beyond_evidence.histories
+        self.deadline = now + (self.end - now) / left
         failure = self.explore(world, self.tier.beyond)
-        return Beyond(world, failure, failure is not None or not self.is_over())
+        played = self.beyond_evidence.histories - before
+        return Beyond(world, failure, failure is not None or played >= ENOUGH_BEYOND)
 
     def canary(self) -> None:
         """A miniature of the same kind must fail, or the suite is broken."""

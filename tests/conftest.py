@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import settings
 
-from logitsproc.conformance.suite import TIERS, Tier
+from logitsproc.conformance.suite import ENOUGH_BEYOND, TIERS, Tier
 
 pytest_plugins = ["pytester"]
 collect_ignore = [] if find_spec("vllm") else ["real_vllm"]
@@ -19,5 +19,5 @@ settings.load_profile("gate")
 def short_tier() -> Iterator[None]:
     """The quick tier cut to its first histories: what these catch, the whole tier catches."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TIERS, "quick", Tier(100, 40, 18))
+        patch.setitem(TIERS, "quick", Tier(100, ENOUGH_BEYOND, 18))
         yield

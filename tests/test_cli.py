@@ -215,6 +215,12 @@ def test_the_literal_scope_judges_what_reachable_only_reports() -> None:
     assert "violation of UPD-OVERLAP" in literal.stdout
 
 
+def test_the_deep_tier_ends_when_its_minutes_are_over() -> None:
+    result = call("check", RIGHT, "--as", "min_p", "--tier", "deep", "--minutes", "0.1")
+    assert result.exit_code == 0
+    assert float(re.search(r"; ([\d.]+) s$", result.stdout, re.MULTILINE)[1]) < 12
+
+
 def test_clauses_outside_the_glob_do_not_decide() -> None:
     outside = call("check", WRONG, "--as", "min_p", "--clauses", "MINP-*")
     assert "outside --clauses: PROC-STATE-DEPARTED" in outside.stdout
@@ -255,6 +261,13 @@ def test_the_progress_bar_is_for_terminals_only() -> None:
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=follower, env=environment, timeout=60, check=False)
     os.close(follower)
     assert b"reachable" in os.read(leader, 65536)
+
+
+def test_a_reader_that_goes_away_is_no_violation() -> None:
+    shell = ["bash", "-c", f"set -o pipefail; {sys.executable} -c '{COMMAND[2]}' spec | true"]
+    done = subprocess.run(shell, capture_output=True, timeout=60, check=False)
+    assert done.returncode in (0, 2)
+    assert b"Traceback" not in done.stderr
 
 
 def test_spec_lists_clauses() -> None:
