@@ -51,7 +51,7 @@ class Subject:
         """A new processor, as an engine with this vocabulary would make it; raises CannotRun when it raises."""
         try:
             return self.factory(self.binding.make_config(vocab), torch.device("cpu"), False)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise CannotRun(f"{self.target}(vllm_config, device, is_pin_memory) raised {one_line(error)}") from error
 
 
@@ -160,6 +160,6 @@ def derives_from_vllm(cls: type) -> bool:
 
 
 def one_line(error: BaseException) -> str:
-    """`KeyError: 3`, on one line."""
-    text = " ".join(str(error).split())
+    """`KeyError: 3`, on one line and printable."""
+    text = " ".join("".join(sign if sign.isprintable() else " " for sign in str(error)).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

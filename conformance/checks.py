@@ -5,7 +5,6 @@ from __future__ import annotations
 from logitsproc.conformance.bindings import one_line
 from logitsproc.conformance.oracles import Oracle, SoloFailure
 from logitsproc.conformance.player import Outcome, Player, Violation
-from logitsproc.conformance.watch import TookTooLong
 from logitsproc.reference.expectation import Expectation, admits, untouched
 from logitsproc.reference.processor import is_idle, keeps_argmax
 from logitsproc.reference.request import Request
@@ -35,10 +34,8 @@ def expected(outcome: Outcome, oracle: Oracle) -> list[Expectation]:
         return [expected_at(outcome, oracle, row, request) for row, request in enumerate(outcome.batch)]
     except SoloFailure as failure:
         message = f"a fresh processor with {failure.request.name} alone raised {one_line(failure.error)}"
-        raise Violation("PROC-EXCEPTION", message, outcome.index, request=failure.request) from failure
-    except TookTooLong:
-        message = "a fresh processor did not return in time"
-        raise Violation("PROC-EXCEPTION", message, outcome.index, hangs=True) from None
+        hangs = isinstance(failure.error, TimeoutError)
+        raise Violation("PROC-EXCEPTION", message, outcome.index, request=failure.request, hangs=hangs) from failure
 
 
 def expected_at(outcome: Outcome, oracle: Oracle, row: int, request: Request | None) -> Expectation:

@@ -47,8 +47,8 @@ class Terminal(Console):
         raise SystemExit(CANNOT_RUN)
 
 
-out = Terminal(highlight=False, soft_wrap=True)
-err = Terminal(stderr=True, highlight=False, soft_wrap=True)
+out = Terminal(highlight=False, soft_wrap=True, emoji=False)
+err = Terminal(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def one_of(value: str, choices: tuple[str, ...], option: str) -> str:

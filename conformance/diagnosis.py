@@ -94,7 +94,10 @@ class Doctor:
             return "PROC-UNTOUCHED" if expectation.untouched else "PROC-FUNCTION"
         assert violation.rows is not None
         subject = self.player(replace(history, steps=(), requests={})).subject
-        got = run_alone(subject, request, violation.rows, violation.pick).tolist()
+        try:
+            got = run_alone(subject, request, violation.rows, violation.pick).tolist()
+        except SoloFailure:
+            return "PROC-EXCEPTION"
         wrong = refused(expectation, got)
         if not wrong:
             return "PROC-UNTOUCHED"
@@ -151,11 +154,14 @@ class Doctor:
         """The clause of what happened to the batch, all of which a small history needs, or of the neighbours."""
         player = self.player(replace(history, steps=()))
         seen: set[str] = set()
-        for step in history.steps[: violation.step]:
-            outcome = player.play(step)
-            seen |= set(update_occasions(outcome.update, outcome.before))
-        last = to_update(history.steps[violation.step], player.requests, player.batch)
-        seen |= set(update_occasions(last, player.batch))
+        try:
+            for step in history.steps[: violation.step]:
+                outcome = player.play(step)
+                seen |= set(update_occasions(outcome.update, outcome.before))
+            last = to_update(history.steps[violation.step], player.requests, player.batch)
+            seen |= set(update_occasions(last, player.batch))
+        except Violation:
+            return "PROC-FUNCTION"
         alone = "PROC-INDEPENDENT" if len(history.requests) > 1 else "PROC-FUNCTION"
         return next((clause for clause in LAST_RESORT if clause in seen), alone)
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from logitsproc.conformance.bindings import CannotRun
 from logitsproc.conformance.checks import expected_at, is_idle_copy
 from logitsproc.conformance.faults import Belief, Uses, clause_of
 from logitsproc.conformance.kinds import Kind
-from logitsproc.conformance.oracles import Oracle
+from logitsproc.conformance.oracles import Oracle, SoloFailure
 from logitsproc.conformance.player import Outcome, Player
 from logitsproc.reference.batch import SWAP, Update
 from logitsproc.reference.expectation import Expectation, admits
@@ -136,7 +137,7 @@ class Observer:
         self.known: dict[Request, bool] = {}
         self.beliefs = [fault(self.is_user) for fault in faults]
         self.oracle = oracle
-        self.rows: dict[tuple[int, Request | None], Expectation] = {}
+        self.rows: dict[tuple[int, Request | None], Expectation | None] = {}
 
     def is_user(self, request: Request) -> bool:
         """Whether the request uses the subject; asked once for each."""
@@ -168,6 +169,8 @@ class Observer:
     def differs(self, outcome: Outcome, row: int, believed: Request | None) -> bool:
         """Whether the model allows nothing that serving the believed request allows, at this row."""
         predicted, expected = self.row(outcome, believed, row), self.row(outcome, outcome.batch[row], row)
+        if predicted is None or expected is None:
+            return False
         if predicted.low == expected.low:
             return False
         return not (admits(expected, predicted.low) or admits(predicted, expected.low))
@@ -176,14 +179,21 @@ class Observer:
         """Whether the subject's row is what serving the believed request allows."""
         assert outcome.values is not None
         predicted = self.row(outcome, believed, row)
+        if predicted is None:
+            return False
         return outcome.values[row] == predicted.low or admits(predicted, outcome.values[row])
 
-    def row(self, outcome: Outcome, request: Request | None, row: int) -> Expectation:
-        """What the row is for a request, or for nobody; computed once a step."""
-        found = self.rows.get((row, request))
-        if found is None:
-            found = self.rows[row, request] = expected_at(outcome, self.oracle, row, request)
-        return found
+    def row(self, outcome: Outcome, request: Request | None, row: int) -> Expectation | None:
+        """What the row is for a request, or for nobody; computed once a step.
+
+        None where the oracle cannot say: a fault may show it ids or params that no engine would.
+        """
+        if (row, request) not in self.rows:
+            try:
+                self.rows[row, request] = expected_at(outcome, self.oracle, row, request)
+            except (SoloFailure, CannotRun):
+                self.rows[row, request] = None
+        return self.rows[row, request]
 
 
 def witness(observer: Observer, outcome: Outcome, evidence: Evidence, shown: set[str]) -> None:

@@ -119,8 +119,12 @@ def verdict_line(report: Report) -> str:
     target = report.settings.subject.target
     if report.failure is not None:
         return f"{target}: violation of {report.failure.clause.id}"
+    if report.settings.glob != "*":
+        target += f", {report.settings.glob} only"
     if report.verdict == "unproven":
         missing = [result.clause.id for result in report.results if result.status == "unproven"]
+        if not missing:
+            return f"{target}: unproven, no MUST was judged"
         return f"{target}: unproven, {count(len(missing), 'clause')} without a witness: {', '.join(missing)}"
     return f"{target}: conformant on {report.scope}"
 

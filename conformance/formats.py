@@ -133,12 +133,19 @@ def write_junit(reports: list[Report], path: Path) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Writes the file whole or not at all; raises CannotRun."""
+    mask = os.umask(0)
+    os.umask(mask)
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    except OSError as error:
+        raise CannotRun(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
+        Path(name).chmod(0o666 & ~mask)
         Path(name).replace(path)
     except OSError as error:
+        Path(name).unlink(missing_ok=True)
         raise CannotRun(f"{path} cannot be written: {error.strerror}") from error
 
 

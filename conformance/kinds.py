@@ -14,7 +14,7 @@ from logitsproc.reference.processor import RowFunction
 from logitsproc.reference.request import Params
 from logitsproc.reference.row.logit_bias import logit_bias
 from logitsproc.reference.row.min_p import min_p
-from logitsproc.reference.row.min_tokens import min_tokens
+from logitsproc.reference.row.min_tokens import min_tokens, stop_tokens
 
 Pool = list[dict[str, Any]]
 Row = Sequence[float]
@@ -157,7 +157,7 @@ def min_tokens_others(chance: random.Random) -> Pool:
 
 def min_tokens_bears(params: Params, logits: Row, expectation: Expectation) -> tuple[str, ...]:
     """The min-tokens clauses that this row shows."""
-    if not params.get("min_tokens"):
+    if not params.get("min_tokens") or not stop_tokens(params):
         return ("MINTOK-NEUTRAL",)
     if expectation.untouched:
         return ("MINTOK-RELEASE",)
@@ -168,7 +168,7 @@ def min_tokens_bears(params: Params, logits: Row, expectation: Expectation) -> t
 
 def min_tokens_blames(params: Params, logits: Row, got: Row, token: int) -> str:
     """MINTOK-BLOCK, MINTOK-EOS, MINTOK-RELEASE, MINTOK-OTHERS, MINTOK-NEUTRAL: which the token breaks."""
-    if not params.get("min_tokens"):
+    if not params.get("min_tokens") or not stop_tokens(params):
         return "MINTOK-NEUTRAL" if params and only_masked(logits, got) else "PROC-UNTOUCHED"
     if token == params.get("eos_token_id") and got[token] == logits[token]:
         return "MINTOK-EOS"

@@ -11,7 +11,7 @@ import torch
 from logitsproc.conformance.bindings import CannotRun, Subject, one_line, resolve
 from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.logits import Palette
-from logitsproc.conformance.watch import WATCH
+from logitsproc.conformance.watch import WATCH, TookTooLong
 from logitsproc.reference.expectation import Expectation, untouched
 from logitsproc.reference.processor import expected_row
 from logitsproc.reference.request import Request
@@ -41,8 +41,17 @@ class ReferenceOracle:
         return f"reference {self.kind.field}"
 
     def expect(self, request: Request, rows: Palette, pick: int) -> Expectation:
-        """The reference's row."""
-        return expected_row(request, self.kind.row, rows.values[pick])
+        """The reference's row; raises CannotRun for params that it has no meaning for."""
+        return reference_row(self.kind, request, rows.values[pick])
+
+
+def reference_row(kind: Kind, request: Request, logits: Sequence[float]) -> Expectation:
+    """The reference's row for a request; raises CannotRun for params that it has no meaning for."""
+    try:
+        return expected_row(request, kind.row, logits)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        params = ", ".join(f"{field}={value!r}" for field, value in request.params.items())
+        raise CannotRun(f"the reference has no meaning for {params}: {one_line(error)}") from error
 
 
 class SoloFailure(Exception):
@@ -84,32 +93,33 @@ class SoloOracle:
 
 def run_alone(subject: Subject, request: Request, rows: Palette, pick: int) -> torch.Tensor:
     """The row that a fresh processor gives for one request added with its outputs; raises SoloFailure."""
-    binding = subject.binding
-    prompt = None if request.prompt is None else list(request.prompt)
-    added = (0, binding.make_params(dict(request.params)), prompt, list(request.output))
-    processor = subject.build(rows.tensor.shape[1])
-    try:
-        WATCH.call(processor.update_state, binding.batch_update(1, [], [added], []))
-        return row_of(WATCH.call(processor.apply, rows.tensor[pick : pick + 1].clone()))
-    except (Exception, SystemExit) as error:
-        raise SoloFailure(error, request) from error
+    return played_alone(subject, request, rows.tensor[pick : pick + 1], list(request.output), [])
 
 
 def grown_alone(subject: Subject, request: Request, rows: Palette, pick: int) -> torch.Tensor:
     """As run_alone, but added with no outputs, which then grow by one a step; raises SoloFailure."""
+    return played_alone(subject, request, rows.tensor[pick : pick + 1], [], request.output)
+
+
+def played_alone(
+    subject: Subject, request: Request, logits: torch.Tensor, live: list[int], tokens: Sequence[int]
+) -> torch.Tensor:
+    """The row after a fresh processor got the request and then the tokens one by one; raises SoloFailure."""
     binding = subject.binding
-    live: list[int] = []
     prompt = None if request.prompt is None else list(request.prompt)
     added = (0, binding.make_params(dict(request.params)), prompt, live)
-    processor = subject.build(rows.tensor.shape[1])
-    logits = rows.tensor[pick : pick + 1]
     try:
+        processor = WATCH.call(subject.build, logits.shape[1])
         WATCH.call(processor.update_state, binding.batch_update(1, [], [added], []))
-        for token in request.output:
+        for token in tokens:
             WATCH.call(processor.apply, logits.clone())
             live.append(token)
             WATCH.call(processor.update_state, None)
         return row_of(WATCH.call(processor.apply, logits.clone()))
+    except CannotRun:
+        raise
+    except TookTooLong:
+        raise SoloFailure(TimeoutError("did not return in time"), request) from None
     except (Exception, SystemExit) as error:
         raise SoloFailure(error, request) from error
 
@@ -138,8 +148,10 @@ class AuthorOracle:
         prompt = None if request.prompt is None else list(request.prompt)
         logits = rows.tensor[pick].clone()
         try:
-            row = self.function(params, prompt, list(request.output), logits)
-        except Exception as error:
+            row = WATCH.call(self.function, params, prompt, list(request.output), logits)
+        except TookTooLong:
+            raise CannotRun(f"the oracle {self.name} did not return in time") from None
+        except (Exception, SystemExit) as error:
             raise CannotRun(f"the oracle {self.name} raised {one_line(error)}") from error
         return self.widened(row, rows, pick)
 

@@ -51,7 +51,7 @@ class Lowering:
     def lower_plan(self, plan: Plan) -> Step:
         """The step that the engine's algorithm makes of a plan."""
         rows = {request.name: row for row, request in enumerate(self.batch) if request is not None}
-        leave = [rows[name] for name in plan.leave if name in rows]
+        leave = [rows[name] for name in dict.fromkeys(plan.leave) if name in rows]
         fresh = {name: new for name, new in plan.come if name in self.requests and name not in rows}
         size = len(rows) - len(leave) + len(fresh)
         swaps = [pair for pair in plan.swaps if max(pair) < size]

@@ -31,6 +31,7 @@ from logitsproc.reference.request import Request
 PLACEHOLDER = -1
 WARM_UP_ROWS = 2
 PADDING = 3
+PADDING_VALUE = 7.0
 
 
 @dataclass
@@ -80,7 +81,7 @@ class Outcome:
 class Player:
     """One play of one history: the model's batch, the subject's processor, and the live lists between them.
 
-    `applying` is the step whose apply is under way.
+    `applying` is the step whose apply is under way, `padding` what lies beside strided logits.
     """
 
     subject: Subject
@@ -92,6 +93,7 @@ class Player:
     params: dict[str, Any] = field(default_factory=dict)
     count: int = 0
     applying: Outcome | None = None
+    padding: torch.Tensor | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -106,8 +108,10 @@ class Player:
     def ask_invariance(self) -> bool:
         """is_argmax_invariant(), asked once; raises CannotRun when it is not a bool."""
         try:
-            answer = self.processor.is_argmax_invariant()
-        except Exception as error:
+            answer = WATCH.call(self.processor.is_argmax_invariant)
+        except TookTooLong:
+            raise CannotRun(f"{self.subject.target}.is_argmax_invariant() did not return in time") from None
+        except (Exception, SystemExit) as error:
             raise CannotRun(f"{self.subject.target}.is_argmax_invariant() raised {one_line(error)}") from error
         if not isinstance(answer, bool):
             raise CannotRun(f"{self.subject.target}.is_argmax_invariant() returned {answer!r}, not a bool")
@@ -239,14 +243,16 @@ class Player:
         plain = rows.tensor[torch.tensor(chosen, dtype=torch.long)]
         if STRIDED not in self.header.options:
             return plain
-        wide = torch.empty(len(chosen), self.header.vocab + PADDING)
-        wide[:, : self.header.vocab] = plain
+        wide = torch.cat([plain, torch.full((len(chosen), PADDING), PADDING_VALUE)], dim=1)
+        self.padding = wide[:, self.header.vocab :]
         return wide[:, : self.header.vocab]
 
     def checked(self, got: Any, size: int) -> torch.Tensor:
         """PROC-SHAPE: what apply returned, contiguous; it is float32 [size, vocab] on the CPU, else Violation."""
         if not isinstance(got, torch.Tensor):
             raise Violation("PROC-SHAPE", f"apply returned {type(got).__name__}, not a tensor", self.count)
+        if self.padding is not None and bool((self.padding != PADDING_VALUE).any()):
+            raise Violation("PROC-UNTOUCHED", "apply wrote outside the logits that it was given", self.count)
         wanted = (size, self.header.vocab)
         if tuple(got.shape) != wanted or got.dtype != torch.float32 or got.device.type != "cpu":
             given = f"{got.dtype} {list(got.shape)} on {got.device}"

@@ -78,11 +78,17 @@ class SubjectCollector(pytest.Collector):
                 yield ClauseItem.from_parent(self, name=clause.id)
 
     def report(self) -> Any:
-        """The report of the run."""
+        """The report of the run; raises CannotRun, without another run, when the first could not be made."""
+        from logitsproc.conformance.bindings import CannotRun
         from logitsproc.conformance.suite import run
 
         if self.found is None:
-            self.found = run(self.settings)
+            try:
+                self.found = run(self.settings)
+            except CannotRun as error:
+                self.found = error
+        if isinstance(self.found, CannotRun):
+            raise self.found
         return self.found
 
 

@@ -9,12 +9,12 @@ from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import CannotRun, Subject
 from logitsproc.conformance.history import History, batches, grow, new_request
 from logitsproc.conformance.kinds import Kind
-from logitsproc.conformance.machine import REACHABLE
+from logitsproc.conformance.machine import NO_PROMPT, OVERLAP, REACHABLE, SHRINK, World
 from logitsproc.conformance.notation import NotationError, format_drawing, parse
+from logitsproc.conformance.oracles import reference_row
 from logitsproc.conformance.suite import Failure, Run, Settings, conditions
 from logitsproc.reference.batch import IllFormed
 from logitsproc.reference.expectation import admits
-from logitsproc.reference.processor import expected_row
 
 MAX_BYTES = 10_000_000
 
@@ -54,7 +54,7 @@ def check_sights(history: History, kind: Kind | None) -> None:
             if len(sight.logits) != history.vocab:
                 raise IllFormed(f"step {number} shows {sight.request} {len(sight.logits)} logits, of {history.vocab}")
             request = requests[sight.request]
-            if kind is not None and not admits(expected_row(request, kind.row, sight.logits), sight.expected):
+            if kind is not None and not admits(reference_row(kind, request, sight.logits), sight.expected):
                 raise IllFormed(f"step {number} shows {sight.request} a row that the reference does not give")
 
 
@@ -67,4 +67,15 @@ def play_history(history: History, subject: Subject, kind: str | None) -> Failur
         if violation is None:
             return None
         kept = replace(history, steps=history.steps[: violation.step + 1])
-        return run.named(kept, violation, REACHABLE)
+        return run.named(kept, violation, world_of(kept))
+
+
+def world_of(history: History) -> World:
+    """The world that a history is of."""
+    if any(arrival.prompt is None for arrival in history.requests.values()):
+        return NO_PROMPT
+    if any(growth.dropped for step in history.steps for growth in step.growth):
+        return SHRINK
+    if any(set(step.removed) & {add.row for add in step.added} for step in history.steps):
+        return OVERLAP
+    return REACHABLE

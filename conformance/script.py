@@ -6,7 +6,7 @@ from logitsproc.conformance.bindings import MAX_NUM_SEQS, PLAIN, VLLM, Subject
 from logitsproc.conformance.history import STRIDED, WARM_UP, Arrival, History, Step
 from logitsproc.conformance.logits import palette
 from logitsproc.conformance.notation import drawn, format_drawing, format_number, format_step
-from logitsproc.conformance.player import PADDING, PLACEHOLDER, WARM_UP_ROWS, shown
+from logitsproc.conformance.player import PADDING, PADDING_VALUE, PLACEHOLDER, WARM_UP_ROWS, shown
 
 TYPES = {
     PLAIN: [
@@ -103,5 +103,6 @@ def apply_lines(history: History, rows: list[list[float]]) -> list[str]:
     text = [f"    [{', '.join(format_number(value) for value in row)}]," for row in rows]
     lines = ["logits = torch.tensor([", *text, f"], dtype=torch.float32).reshape({len(rows)}, {history.vocab})"]
     if STRIDED in history.options:
-        lines.append(f"logits = torch.cat([logits, logits[:, :{PADDING}]], dim=1)[:, :{history.vocab}]")
+        padding = f"torch.full(({len(rows)}, {PADDING}), {PADDING_VALUE})"
+        lines.append(f"logits = torch.cat([logits, {padding}], dim=1)[:, :{history.vocab}]")
     return [*lines, "print(processor.apply(logits))"]

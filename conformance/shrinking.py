@@ -15,13 +15,16 @@ ATTEMPTS = 1500
 Fails = Callable[[Case], bool]
 
 
-def shrink(case: Case, fails: Fails) -> Case:
-    """The smallest case found that still fails; each pass starts again after a success until none has any."""
+def shrink(case: Case, fails: Fails, vocab: int, plain: dict[str, Any]) -> Case:
+    """The smallest case found that still fails; each pass starts again after a success until none has any.
+
+    vocab: the smallest vocabulary that may be played. plain: the params of a request that asks for nothing.
+    """
     left = ATTEMPTS
     changed = True
     while changed and left > 0:
         changed = False
-        for smaller in candidates(case):
+        for smaller in candidates(case, vocab, plain):
             if left <= 0:
                 break
             left -= 1
@@ -31,13 +34,13 @@ def shrink(case: Case, fails: Fails) -> Case:
     return renamed(case)
 
 
-def candidates(case: Case) -> Iterator[Case]:
+def candidates(case: Case, vocab: int, plain: dict[str, Any]) -> Iterator[Case]:
     """Smaller cases, the greatest savings first."""
     yield from fewer_items(case)
     yield from fewer_requests(case)
     yield from smaller_items(case)
-    yield from simpler_header(case)
-    yield from simpler_requests(case)
+    yield from simpler_header(case, vocab)
+    yield from simpler_requests(case, plain)
 
 
 def fewer_items(case: Case) -> Iterator[Case]:
@@ -127,7 +130,7 @@ def smaller_item(item: Plan | Step) -> Iterator[Plan | Step]:
         yield replace(item, come=tuple((name, False) for name, _ in item.come))
 
 
-def simpler_header(case: Case) -> Iterator[Case]:
+def simpler_header(case: Case, vocab: int) -> Iterator[Case]:
     """The case in the elided dialect, without options, on dense logits, from the first palette row, on few tokens."""
     header = case.header
     if case.dialect != ELIDED:
@@ -136,16 +139,16 @@ def simpler_header(case: Case) -> Iterator[Case]:
         yield replace(case, header=replace(header, options=header.options - {option}))
     if header.palette != "dense":
         yield replace(case, header=replace(header, palette="dense"))
-    if header.vocab > 8:
-        yield replace(case, header=replace(header, vocab=8))
+    if header.vocab > vocab:
+        yield replace(case, header=replace(header, vocab=vocab))
     for offset in range(min(header.offset, ROWS)):
         yield replace(case, header=replace(header, offset=offset))
 
 
-def simpler_requests(case: Case) -> Iterator[Case]:
+def simpler_requests(case: Case, params: dict[str, Any]) -> Iterator[Case]:
     """The case with one request that has a plain prompt, asks for nothing, or for the same as an earlier one."""
     arrivals = case.header.requests
-    plain = Arrival()
+    plain = Arrival(params)
     for index, (name, arrival) in enumerate(arrivals.items()):
         earlier = list(arrivals.values())[:index]
         if arrival.prompt is not None and arrival.prompt != plain.prompt:

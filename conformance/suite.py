@@ -21,7 +21,7 @@ from logitsproc.conformance.faults import FAULTS, Belief
 from logitsproc.conformance.history import Arrival, History, new_request
 from logitsproc.conformance.kinds import KINDS, SMALLEST_VOCAB, Kind, Pool
 from logitsproc.conformance.logits import palette
-from logitsproc.conformance.machine import BEYOND, LITERAL, REACHABLE, Draw, Drive, World, explore
+from logitsproc.conformance.machine import BEYOND, LITERAL, REACHABLE, Draw, Drive, Enough, World, explore
 from logitsproc.conformance.miniatures.controls import CANARIES
 from logitsproc.conformance.oracles import (
     Author,
@@ -35,7 +35,7 @@ from logitsproc.conformance.oracles import (
 from logitsproc.conformance.plans import Case, lower
 from logitsproc.conformance.player import Outcome, Player, Violation
 from logitsproc.conformance.shrinking import shrink
-from logitsproc.conformance.watch import WATCH
+from logitsproc.conformance.watch import WATCH, TookTooLong
 from logitsproc.reference.batch import IllFormed
 from logitsproc.reference.request import Request
 from logitsproc.spec import Clause, clauses
@@ -188,10 +188,12 @@ class Run:
         self.evidence = Evidence()
         self.beyond_evidence = Evidence()
         self.outside: list[Failure] = []
+        self.outside_count = 0
         self.stopped_early = False
         self.oracle = make_oracle(settings)
         pool, self.refused = accepted(settings.subject, make_pool(settings))
         self.vocabs = make_vocabs(settings)
+        self.plain = {} if {} in pool else pool[0]
         self.user_keys = {repr(params): self.probe(params) for params in pool}
         users = [params for params in pool if self.user_keys[repr(params)]]
         others = [params for params in pool if not self.user_keys[repr(params)]]
@@ -215,14 +217,12 @@ class Run:
     def report(self) -> Report:
         """Canary first, then the world to be judged, then the worlds beyond it."""
         self.canary()
-        failure, beyond = None, []
-        if self.settings.scope == REACHABLE.name:
-            failure = self.explore(REACHABLE, self.tier.histories)
+        failure = self.explore(REACHABLE, self.tier.histories)
+        beyond: list[Beyond] = []
+        for done, world in enumerate(BEYOND):
             if failure is None:
-                beyond = [self.explore_beyond(world, len(BEYOND) - done) for done, world in enumerate(BEYOND)]
-        else:
-            for world in (REACHABLE, *BEYOND):
-                failure = failure or self.explore(world, self.tier.histories // 3)
+                beyond.append(self.explore_beyond(world, len(BEYOND) - done))
+                failure = beyond[-1].failure if self.is_judged(world) else None
         results = self.results(failure, beyond)
         return Report(
             self.settings,
@@ -241,12 +241,12 @@ class Run:
         )
 
     def explore_beyond(self, world: World, left: int) -> Beyond:
-        """What comes out in a world that is not judged, in its share of the time when so many are left."""
-        now, before = time.monotonic(), self.beyond_evidence.histories
+        """What comes out in a world beyond the reachable one, in its share of the time when so many are left."""
+        evidence = self.evidence_of(world)
+        now, before = time.monotonic(), evidence.histories
         self.deadline = now + (self.end - now) / left
         failure = self.explore(world, self.tier.beyond)
-        played = self.beyond_evidence.histories - before
-        return Beyond(world, failure, failure is not None or played >= ENOUGH_BEYOND)
+        return Beyond(world, failure, failure is not None or evidence.histories - before >= ENOUGH_BEYOND)
 
     def canary(self) -> None:
         """A miniature of the same kind must fail, or the suite is broken."""
@@ -262,7 +262,7 @@ class Run:
 
     def explore(self, world: World, histories: int) -> Failure | None:
         """Plays histories of a world until one breaks a clause in scope."""
-        judged = Judged(self, self.evidence if self.is_judged(world) else self.beyond_evidence)
+        judged = Judged(self, self.evidence_of(world))
         done = 0
 
         def begin() -> bool:
@@ -274,10 +274,14 @@ class Run:
         counts = partial(self.counts, world)
         drive = Drive(self.settings.subject, world, self.draw, judged.step, begin, counts)
         explore(drive, histories, self.settings.seed)
-        if self.is_judged(world) and drive.failure is None and self.is_over() and self.settings.tier != "deep":
-            self.stopped_early = True
+        if world is REACHABLE and drive.failure is None and self.settings.tier != "deep":
+            self.stopped_early = time.monotonic() > self.deadline
         self.settings.progress(world.name, histories, histories)
         return None if drive.failure is None else self.failure(world, *drive.failure)
+
+    def evidence_of(self, world: World) -> Evidence:
+        """Where what is seen in a world is counted."""
+        return self.evidence if self.is_judged(world) else self.beyond_evidence
 
     def is_judged(self, world: World) -> bool:
         """Whether what happens in a world decides the verdict."""
@@ -285,7 +289,7 @@ class Run:
 
     def is_over(self) -> bool:
         """Whether time is up, or too many violations outside --clauses have been met."""
-        return time.monotonic() > self.deadline or len(self.outside) >= OUT_OF_SCOPE_LIMIT
+        return time.monotonic() > self.deadline or self.outside_count >= OUT_OF_SCOPE_LIMIT
 
     def counts(self, world: World, case: Case, violation: Violation) -> bool:
         """Whether a violation breaks a clause that --clauses names; one that does not is only noted."""
@@ -294,15 +298,16 @@ class Run:
         failure = self.failure(world, case, violation)
         if fnmatch.fnmatchcase(failure.clause.id, self.settings.glob):
             return True
-        self.outside.append(failure)
+        self.outside_count += 1
+        if failure.clause not in [noted.clause for noted in self.outside]:
+            self.outside.append(failure)
         return False
 
     def failure(self, world: World, case: Case, violation: Violation) -> Failure:
         """The violation made small and named."""
         if violation.hangs:
             return Failure(clauses()["PROC-EXCEPTION"], lower(case), violation, world, None, True)
-        if self.failing(case, violation):
-            case = shrink(case, partial(self.failing, violation=violation))
+        case = shrink(case, partial(self.failing, violation=violation), self.vocabs[0], self.plain)
         history = lower(case)
         again = self.replay(history)
         if again is None:
@@ -328,9 +333,11 @@ class Run:
         return doctor.diagnose(history, violation)
 
     def failing(self, case: Case, violation: Violation) -> bool:
-        """Whether the case fails, and in the same way."""
+        """Whether the case fails, and in the same way; not, when time is up, so that shrinking ends."""
+        if time.monotonic() > self.end:
+            return False
         found = self.replay(lower(case))
-        return found is not None and found.clause == violation.clause
+        return found is not None and same_kind(found, violation)
 
     def replay(self, history: History) -> Violation | None:
         """The violation that a history shows, if any."""
@@ -345,18 +352,22 @@ class Run:
         return None
 
     def cases_for_diagnosis(self) -> Iterator[Case]:
-        """Histories to tell faults apart by; nothing is judged while they are made."""
+        """Histories to tell faults apart by, as many as time allows; nothing is judged while they are made."""
         made: list[Case] = []
+        enough = (time.monotonic() + self.end) / 2
         drive = Drive(
             self.settings.subject,
             LITERAL,
             self.draw,
             lambda player, outcome: None,
+            begin=lambda: time.monotonic() < enough,
             counts=lambda case, violation: False,
             finish=made.append,
         )
         explore(drive, CASES_FOR_DIAGNOSIS, self.settings.seed + 1)
-        return iter(made)
+        for case in made:
+            if time.monotonic() < self.end:
+                yield case
 
     def results(self, failure: Failure | None, beyond: list[Beyond]) -> list[ClauseResult]:
         """How every clause that a processor owes fared."""
@@ -373,8 +384,10 @@ class Run:
             status = "broken"
         elif not fnmatch.fnmatchcase(clause.id, self.settings.glob):
             status, note = "not judged", "outside --clauses"
-        elif reason := self.not_applicable(clause, witnessed):
+        elif reason := self.not_applicable(clause):
             status, note = "n/a", reason
+        elif self.settings.kind is None and clause.id in NEED_OUTPUTS + NEED_IDS and not witnessed:
+            status, note = "not judged", "no row was seen to depend on outputs"
         elif not clause.is_must and (reason := self.shortfall(clause, beyond)):
             status, note = "not met", reason
         elif not witnessed:
@@ -389,7 +402,7 @@ class Run:
         worlds = [seen.world.says for seen in beyond if seen.failure and seen.failure.clause.id == clause.id]
         return f"on {worlds[0]}" if worlds else ""
 
-    def not_applicable(self, clause: Clause, witnessed: int) -> str:
+    def not_applicable(self, clause: Clause) -> str:
         """Why a clause does not speak about this subject, or nothing."""
         kind = self.settings.kind
         general = clause.chapter in ("batch", "processor")
@@ -397,10 +410,10 @@ class Run:
             return "another transformation"
         if clause.id == "PROC-ARGMAX" and not self.claims_invariance():
             return "claims no invariance"
-        if clause.id in NEED_OUTPUTS + NEED_IDS and not witnessed:
-            reads = kind is not None and kind.reads_outputs and clause.id not in NEED_IDS
-            if not reads:
-                return "outputs play no part" if clause.id in NEED_OUTPUTS else "ids play no part"
+        if kind is not None and clause.id in NEED_IDS:
+            return "ids play no part"
+        if kind is not None and clause.id in NEED_OUTPUTS and not kind.reads_outputs:
+            return "outputs play no part"
         return ""
 
     def claims_invariance(self) -> bool:
@@ -431,10 +444,18 @@ class Judged:
 
     def step(self, player: Player, outcome: Outcome) -> None:
         """One step; raises Violation."""
+        if self.run.is_over():
+            raise Enough
         expectations = judge(player, outcome, self.run.oracle)
         shown = self.evidence.step(player, outcome, expectations, self.run.settings.kind)
         if self.observer is not None:
             witness(self.observer, outcome, self.evidence, shown)
+
+
+def same_kind(found: Violation, violation: Violation) -> bool:
+    """Whether two violations break the same clause, and with the same exception if it is one."""
+    same_exception = found.message.partition(":")[0] == violation.message.partition(":")[0]
+    return found.clause == violation.clause and (found.clause != "PROC-EXCEPTION" or same_exception)
 
 
 def ordinary(history: History) -> History:
@@ -456,7 +477,8 @@ def verdict(failure: Failure | None, results: list[ClauseResult]) -> str:
     """Violation before unproven before conformant."""
     if failure is not None:
         return VIOLATION
-    return UNPROVEN if any(result.status == "unproven" for result in results) else CONFORMANT
+    statuses = {result.status for result in results if result.clause.is_must}
+    return CONFORMANT if "held" in statuses and "unproven" not in statuses else UNPROVEN
 
 
 def discard(_: object) -> None:
@@ -493,7 +515,9 @@ def accepted(subject: Subject, pool: Pool) -> tuple[Pool, int]:
                 WATCH.call(validate, made)
         except ValueError:
             continue
-        except Exception as error:
+        except TookTooLong:
+            raise CannotRun(f"{subject.target}.validate_params did not return in time") from None
+        except (Exception, SystemExit) as error:
             raise CannotRun(f"{subject.target}.validate_params({params}) raised {one_line(error)}") from error
         kept.append(params)
     if not kept:

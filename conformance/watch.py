@@ -48,7 +48,7 @@ class Watch:
                 file=sys.stderr,
                 flush=True,
             )
-            os._exit(1)
+            os._exit(2)
         raise TookTooLong
 
     @contextmanager
@@ -57,13 +57,14 @@ class Watch:
         if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = signal.signal(signal.SIGALRM, self.tick)
-        signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+        handler = signal.signal(signal.SIGALRM, self.tick)
+        timer = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            signal.signal(signal.SIGALRM, handler)
+            signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
 WATCH = Watch()

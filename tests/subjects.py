@@ -16,6 +16,46 @@ class RaisesInInit(MinP):
         raise ValueError("no such model")
 
 
+class ExitsInInit(MinP):
+    def __init__(self, vllm_config: object, device: torch.device, is_pin_memory: bool) -> None:
+        raise SystemExit(0)
+
+
+class WritesBeside(MinP):
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        if not logits.is_contiguous() and len(logits):
+            logits.as_strided((len(logits), 1), (logits.stride(0), 1), logits.shape[1]).zero_()
+        return super().apply(logits)
+
+
+class RaisesInColour(MinP):
+    def update_state(self, update: object) -> None:
+        raise ValueError("\x1b[31mbad\x00")
+
+
+class SlowAndWrong(MinP):
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        time.sleep(0.02)
+        return super().apply(logits)
+
+    def swap(self, row: int, other: int) -> None:
+        pass
+
+
+class Penalises(MinP):
+    """Right: lowers the logits of the output tokens of requests with a penalty, by their ids."""
+
+    def is_argmax_invariant(self) -> bool:
+        return False
+
+    def wants(self, params: object) -> bool:
+        return "penalty" in (params.extra_args or {})
+
+    def transform(self, logits: torch.Tensor, params: object, prompt: object, output: list[int]) -> None:
+        seen = torch.zeros_like(logits).scatter(0, torch.tensor(sorted(set(output)), dtype=torch.long), 1.0)
+        logits -= seen * params.extra_args["penalty"]
+
+
 class HangsInInit(MinP):
     def __init__(self, vllm_config: object, device: torch.device, is_pin_memory: bool) -> None:
         while True:
@@ -106,6 +146,18 @@ class TargetToken(MinP):
         kept = logits[token].clone()
         logits.fill_(-torch.inf)
         logits[token] = kept
+
+
+class StrictAndSwapRaises(TargetToken):
+    """Wants every request to name a token of a large vocabulary, and every swap is a KeyError."""
+
+    @classmethod
+    def validate_params(cls, params: object) -> None:
+        if not params.extra_args:
+            raise ValueError("target_token is missing")
+
+    def swap(self, row: int, other: int) -> None:
+        raise KeyError(row)
 
 
 def target_token(params: object, prompt: object, output: object, logits: torch.Tensor) -> torch.Tensor:

@@ -55,6 +55,7 @@ def refused(*arguments: str) -> str:
         ("subjects:RefusesEverything", "validate_params refuses all"),
         ("subjects:RaisesInValidation", "raised KeyError: 'extra_args'"),
         ("exits_on_import:Thing", "exits_on_import cannot be imported: SystemExit"),
+        ("subjects:ExitsInInit", "raised SystemExit: 0"),
     ],
 )
 def test_a_target_that_cannot_be_run_is_one_line(target: str, says: str) -> None:
@@ -139,7 +140,7 @@ def test_a_constructor_that_loops_for_ever_is_one_line() -> None:
 def test_a_subject_that_will_not_be_interrupted_ends_the_process() -> None:
     arguments = ["check", "subjects:SwallowsTheInterrupt", "--as", "min_p", "--step-seconds", "0.2"]
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == "logitsproc: the subject does not return and cannot be interrupted\n"
 
 
@@ -226,6 +227,67 @@ def test_clauses_outside_the_glob_do_not_decide() -> None:
     assert "outside --clauses: PROC-STATE-DEPARTED" in outside.stdout
     assert outside.exit_code == 0
     assert call("check", WRONG, "--as", "min_p", "--clauses", "PROC-*").exit_code == 1
+
+
+def test_params_that_the_reference_has_no_meaning_for_are_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "params.json"
+    path.write_text('[{"min_p": -0.5}]')
+    target = "logitsproc.conformance.miniatures.controls:MinP"
+    says = refused("check", target, "--as", "min_p", "--params", str(path))
+    assert says == "the reference has no meaning for min_p=-0.5: ValueError: math domain error"
+
+
+def test_a_right_processor_that_indexes_by_output_ids_is_no_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "params.json"
+    path.write_text('[{"extra_args": {"penalty": 2.0}}]')
+    result = call("check", "subjects:Penalises", "--params", str(path))
+    assert result.exit_code == 0, result.output
+
+
+def test_a_subject_that_loops_is_no_traceback_without_a_kind_either() -> None:
+    result = call("check", "subjects:LoopsInApply", "--step-seconds", "0.3")
+    assert result.exit_code == 1
+    assert "PROC-EXCEPTION" in result.stdout
+
+
+def test_shrinking_keeps_to_params_and_vocabularies_that_may_be(tmp_path: Path) -> None:
+    path = tmp_path / "params.json"
+    path.write_text('[{"extra_args": {"target_token": 40}}]')
+    result = call("check", "subjects:StrictAndSwapRaises", "--params", str(path))
+    assert result.exit_code == 1
+    assert "KeyError" in result.stdout
+    assert "vocab 41" in result.stdout
+
+
+def test_a_glob_that_leaves_nothing_to_judge_is_unproven() -> None:
+    for glob in ("PROD-*", "BIAS-*"):
+        result = call("check", RIGHT, "--as", "min_p", "--clauses", glob)
+        assert result.exit_code == 3
+        assert "unproven, no MUST was judged" in result.stdout
+
+
+def test_time_that_is_up_is_no_conformance_on_every_update() -> None:
+    target = "logitsproc.conformance.miniatures.consumers:AddsFirst"
+    result = call("check", target, "--as", "min_p", "--scope", "literal", "--tier", "deep", "--minutes", "0.1")
+    assert result.exit_code == 1
+
+
+def test_writing_beside_strided_logits_is_a_violation() -> None:
+    result = call("check", "subjects:WritesBeside", "--as", "min_p")
+    assert result.exit_code == 1
+    assert "apply wrote outside the logits that it was given" in result.stdout
+
+
+def test_a_message_with_control_characters_is_valid_xml(tmp_path: Path) -> None:
+    junit = tmp_path / "report.xml"
+    assert call("check", "subjects:RaisesInColour", "--as", "min_p", "--junit", str(junit)).exit_code == 1
+    assert ElementTree.parse(junit).getroot() is not None
+
+
+def test_a_slow_subject_that_fails_ends_in_time() -> None:
+    result = call("check", "subjects:SlowAndWrong", "--as", "min_p")
+    assert result.exit_code == 1
+    assert float(re.search(r"; ([\d.]+) s$", result.stdout, re.MULTILINE)[1]) < 20
 
 
 def test_without_a_witness_the_exit_is_3() -> None:
@@ -324,6 +386,18 @@ def test_a_history_that_is_wrong_is_one_line(tmp_path: Path, content: bytes, say
     path = tmp_path / "typed.history"
     path.write_bytes(content)
     assert says in refused("replay", str(path))
+
+
+def test_replay_names_what_check_names(tmp_path: Path) -> None:
+    path = tmp_path / "typed.history"
+    path.write_text("as min_p\nA: prompt=None\n[A]\n")
+    result = call("replay", str(path), "logitsproc.conformance.miniatures.consumers:WantsAPrompt")
+    assert result.exit_code == 1
+    assert "breaks PROC-PROMPT-NONE" in result.stdout
+    path.write_text("as logit_bias\nA: logit_bias={99: 1.0}\n[A]\n")
+    beyond = call("replay", str(path), RIGHT)
+    assert beyond.exit_code == 2
+    assert "the reference has no meaning for logit_bias={99: 1.0}" in beyond.stderr
 
 
 def test_a_history_that_is_not_there_is_one_line() -> None:
