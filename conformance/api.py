@@ -53,6 +53,8 @@ def check_processor(
     """
     if tier not in TIERS:
         raise CannotRun(f"no tier {tier!r}; there are {', '.join(TIERS)}")
+    if implements is not None and oracle is not None:
+        raise CannotRun("implements and oracle both say what is right; give one")
     settings = Settings(
         load_subject(subject, AUTO),
         kind_named(implements),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import sys
@@ -60,7 +61,9 @@ def plain_binding() -> Binding:
 
     def make_params(fields: dict[str, Any]) -> Any:
         try:
-            return interface.SamplingParams(**fields)
+            return interface.SamplingParams(**copy.deepcopy(fields))
+        except ValueError as error:
+            raise CannotRun(f"SamplingParams refuses {fields}: {one_line(error)}") from error
         except TypeError:
             known = set(interface.SamplingParams.__dataclass_fields__)
             unknown = ", ".join(sorted(set(fields) - known))
@@ -86,7 +89,7 @@ def vllm_binding() -> Binding:
         raise CannotRun(f"vLLM's types cannot be imported: {one_line(error)}") from error
 
     def make_params(fields: dict[str, Any]) -> Any:
-        given = {"max_tokens": None} | fields
+        given = {"max_tokens": None} | copy.deepcopy(fields)
         eos = given.pop("eos_token_id", None)
         try:
             params = SamplingParams(**given)

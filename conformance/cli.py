@@ -81,6 +81,8 @@ def check(
         one_of(tier, tuple(TIERS), "--tier")
         one_of(scope, SCOPES, "--scope")
         one_of(binding, (AUTO, VLLM, PLAIN), "--binding")
+        if kind is not None and oracle is not None:
+            raise CannotRun("--as and --oracle both say what is right; give one")
         require_writable(json_file)
         require_writable(junit)
         pool = None if params is None else read_params(params)

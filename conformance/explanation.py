@@ -67,7 +67,7 @@ def cause(failure: Failure) -> str:
     if failure.fault:
         text += f" It behaves like a processor with this fault: {failure.fault}"
     if not failure.reproduced:
-        text += " Played alone, the history does not fail: what one processor did shows in another."
+        text += " Played again alone, the history does not fail: chance, or what another processor did, shows in it."
     return text
 
 

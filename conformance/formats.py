@@ -132,7 +132,10 @@ def write_junit(reports: list[Report], path: Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes the file whole or not at all; raises CannotRun."""
+    """Writes the file whole or not at all, and a device, a pipe or a link as it comes; raises CannotRun."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        write_through(path, text)
+        return
     mask = os.umask(0)
     os.umask(mask)
     try:
@@ -146,6 +149,14 @@ def write_whole(path: Path, text: str) -> None:
         Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
+        raise CannotRun(f"{path} cannot be written: {error.strerror}") from error
+
+
+def write_through(path: Path, text: str) -> None:
+    """Writes to what is no regular file, and must not be replaced by one; raises CannotRun."""
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
         raise CannotRun(f"{path} cannot be written: {error.strerror}") from error
 
 

@@ -57,6 +57,17 @@ class SamplingParams:
     thinking_token_budget: int | None = None
     eos_token_id: int | None = None
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for what vLLM's own refuses, as far as the fields of the bundled processors go."""
+        if not (is_number(self.min_p) and 0 <= self.min_p <= 1):
+            raise ValueError(f"min_p must be in [0, 1], not {self.min_p!r}")
+        if not (is_number(self.temperature) and 0 <= self.temperature <= 2):
+            raise ValueError(f"temperature must be in [0, 2], not {self.temperature!r}")
+        if type(self.min_tokens) is not int or self.min_tokens < 0:
+            raise ValueError(f"min_tokens must be a number of tokens, not {self.min_tokens!r}")
+        if not isinstance(self.extra_args, dict | None):
+            raise ValueError(f"extra_args must be a mapping, not {self.extra_args!r}")
+
     @property
     def all_stop_token_ids(self) -> set[int]:
         """The stop token ids and the end-of-sequence id."""
@@ -66,6 +77,11 @@ class SamplingParams:
     def bad_words_token_ids(self) -> list[list[int]] | None:
         """None: no tokenizer has seen the bad words."""
         return None
+
+
+def is_number(value: object) -> bool:
+    """Whether the value is an int or a float, and no bool."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def host_config(vocab: int, max_num_seqs: int) -> SimpleNamespace:

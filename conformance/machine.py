@@ -30,8 +30,11 @@ from logitsproc.reference.producer import ELIDED, EXPLICIT
 BACKEND = "logitsproc"
 MAX_ROWS = 4
 SUBSETS = 1 << MAX_ROWS
-TOKENS = 8
-PROMPTS = ((1, 2), (3,), (0, 4, 4))
+WIDE_ROWS = 12
+ONE_IN = 8
+TOKENS = (1, 2, 1, 2, 3, 1, 2, 5, 5, 0)
+"""Output tokens come from this cycle, in which tokens and pairs of tokens come back."""
+PROMPTS = ((5, 1, 3), (3,), (4, 0, 4))
 STEPS = 30
 PALETTE_MIX = ("dense", "dense", "ties", "mixed")
 OPTION_MIX: tuple[frozenset[str], ...] = (
@@ -71,12 +74,16 @@ BEYOND = (LITERAL, OVERLAP, SHRINK, NO_PROMPT)
 
 @dataclass(frozen=True)
 class Draw:
-    """What the machine draws from: params that use the subject and params that do not, and vocabularies."""
+    """What the machine draws from: params that use the subject and params that do not, and vocabularies.
+
+    `wide`: whether some histories have a batch of up to WIDE_ROWS, and not of MAX_ROWS.
+    """
 
     users: Pool
     others: Pool
     vocabs: tuple[int, ...]
     kind: str | None = None
+    wide: bool = True
 
 
 @dataclass
@@ -106,6 +113,7 @@ class Session:
     player: Player
     lowering: Lowering
     late: bool
+    capacity: int
     items: list[Plan | Step] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
 
@@ -192,13 +200,16 @@ class Machine(RuleBasedStateMachine):
         self.session: Session | None = None
 
     @initialize(
-        code=st.integers(0, 2 * len(PALETTE_MIX) * len(OPTION_MIX) * 4 * ROWS - 1), first=st.integers(0, 4 * 16**3 - 1)
+        code=st.integers(0, 2 * len(PALETTE_MIX) * len(OPTION_MIX) * 4 * ROWS * ONE_IN - 1),
+        first=st.integers(0, 4 * 16**3 - 1),
     )
     def begin(self, code: int, first: int) -> None:
         """Draws the vocabulary, the logits, the options, the dialect, whether ids come late, and who is there first."""
         if self.dead:
             return
-        vocab, mix, options, dialect, late, offset = digits(code, 2, len(PALETTE_MIX), len(OPTION_MIX), 2, 2, ROWS)
+        vocab, mix, options, dialect, late, offset, width = digits(
+            code, 2, len(PALETTE_MIX), len(OPTION_MIX), 2, 2, ROWS, ONE_IN
+        )
         vocabs = self.drive.draw.vocabs
         header = History(
             vocab=vocabs[vocab % len(vocabs)],
@@ -208,10 +219,12 @@ class Machine(RuleBasedStateMachine):
             kind=self.drive.draw.kind,
         )
         spoken = EXPLICIT if dialect else ELIDED
-        self.session = Session(header, spoken, Player(self.drive.subject, header), Lowering(spoken), bool(late))
+        wide = self.drive.draw.wide and width == 0
+        player, capacity = Player(self.drive.subject, header), WIDE_ROWS if wide else MAX_ROWS
+        self.session = Session(header, spoken, player, Lowering(spoken), bool(late), capacity)
         count, *which = digits(first, 4, 16, 16, 16)
         if count:
-            self.plan(come=self.arrivals(which[:count]))
+            self.plan(come=self.arrivals(which * 4 if wide else which[:count]))
 
     @rule(code=st.integers(0, 3 * 16**3 - 1))
     def arrive(self, code: int) -> None:
@@ -234,7 +247,7 @@ class Machine(RuleBasedStateMachine):
         if self.dead or not self.session:
             return ()
         come = []
-        for pick in which[: max(0, MAX_ROWS - len(self.session.live) + leaving)]:
+        for pick in which[: max(0, self.session.capacity - len(self.session.live) + leaving)]:
             pool = self.drive.draw.users if pick % 2 else self.drive.draw.others
             pool = pool or self.drive.draw.users or self.drive.draw.others
             prompt = PROMPTS[len(self.session.header.requests) % len(PROMPTS)] if self.drive.world.prompts else None
@@ -253,12 +266,15 @@ class Machine(RuleBasedStateMachine):
         return name
 
     def leavers(self, mask: int) -> tuple[str, ...]:
-        """The live requests whose bit is set."""
-        return subset(self.session.live, mask) if self.session else ()
+        """The live requests whose bit is set; of a wide batch, those at rows that change from step to step."""
+        if not self.session:
+            return ()
+        live, turn = self.session.live, len(self.session.items)
+        return subset([live[(place + turn) % len(live)] for place in range(min(len(live), MAX_ROWS))], mask)
 
     def one_each(self) -> tuple[Growth, ...]:
         """One token for every live request."""
-        return self.tokens([1] * MAX_ROWS)
+        return self.tokens([1] * WIDE_ROWS)
 
     def tokens(self, counts: list[int]) -> tuple[Growth, ...]:
         """So many tokens for each live request; the last is a placeholder when ids come late."""
@@ -266,8 +282,8 @@ class Machine(RuleBasedStateMachine):
             return ()
         growth = []
         for name, count in zip(self.session.live, counts, strict=False):
-            length = len(self.session.player.requests[name].output)
-            tokens = tuple((3 * (length + place) + ord(name[0])) % TOKENS for place in range(count))
+            start = len(self.session.player.requests[name].output) + len(self.session.items) + ord(name[0])
+            tokens = tuple(TOKENS[(start + place) % len(TOKENS)] for place in range(count))
             growth.append(Growth(name, tokens, int(self.session.late and count > 0)))
         return tuple(growth)
 
@@ -324,7 +340,7 @@ class EngineMachine(Machine):
         mask, fresh, leave = digits(code, 8, 4, 4)
         if self.dead or not self.session or not self.session.waiting:
             return
-        back = subset(self.session.waiting, mask or 1)[: MAX_ROWS - len(self.session.live)]
+        back = subset(self.session.waiting, mask or 1)[: self.session.capacity - len(self.session.live)]
         self.session.waiting = [name for name in self.session.waiting if name not in back]
         self.plan(leave=self.leavers(leave), come=tuple((name, fresh % 2 == 1) for name in back))
 

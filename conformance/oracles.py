@@ -177,10 +177,10 @@ def load_oracle(target: str | Author, subject: Subject) -> AuthorOracle:
     return AuthorOracle(function, subject, name)
 
 
-def uses(oracle: Oracle, request: Request, rows: Palette, outputs: Sequence[int] = (0, 1, 3)) -> bool:
-    """Whether the oracle touches any of a few rows for these params, with few or no outputs."""
-    for count in outputs:
-        probe = Request(request.name, request.params, request.prompt, [1, 2, 3, 4][:count])
+def uses(oracle: Oracle, request: Request, rows: Palette, outputs: Sequence[Sequence[int]]) -> bool:
+    """Whether the oracle touches any of a few rows for these params with any of these outputs."""
+    for tokens in outputs:
+        probe = Request(request.name, request.params, request.prompt, list(tokens))
         for pick in range(0, len(rows.values), 5):
             if not oracle.expect(probe, rows, pick).untouched:
                 return True

@@ -21,7 +21,7 @@ from logitsproc.conformance.faults import FAULTS, Belief
 from logitsproc.conformance.history import Arrival, History, new_request
 from logitsproc.conformance.kinds import KINDS, SMALLEST_VOCAB, Kind, Pool
 from logitsproc.conformance.logits import palette
-from logitsproc.conformance.machine import BEYOND, LITERAL, REACHABLE, Draw, Drive, Enough, World, explore
+from logitsproc.conformance.machine import BEYOND, LITERAL, REACHABLE, TOKENS, Draw, Drive, Enough, World, explore
 from logitsproc.conformance.miniatures.controls import CANARIES
 from logitsproc.conformance.oracles import (
     Author,
@@ -49,6 +49,7 @@ CASES_FOR_DIAGNOSIS = 60
 OUT_OF_SCOPE_LIMIT = 10
 ENOUGH_BEYOND = 60
 JUDGED_SHARE = 0.7
+PROBED_LENGTHS = (0, 1, 3, len(TOKENS))
 NEED_OUTPUTS = ("PROC-LIVE-OUTPUTS", "PROC-QUIET")
 NEED_IDS = ("PROC-PLACEHOLDER",)
 
@@ -203,7 +204,7 @@ class Run:
         """Whether these params use the subject, as the oracle sees it."""
         request = new_request("A", Arrival(params))
         try:
-            return uses(self.oracle, request, palette("dense", self.vocabs[0]))
+            return uses(self.oracle, request, palette("dense", self.vocabs[0]), [TOKENS[:n] for n in PROBED_LENGTHS])
         except SoloFailure:
             return True
 
@@ -311,7 +312,7 @@ class Run:
         history = lower(case)
         again = self.replay(history)
         if again is None:
-            return Failure(clauses()["PROC-INDEPENDENT"], history, violation, world, None, False)
+            return Failure(clauses()["PROC-FUNCTION"], history, violation, world, None, False)
         return self.named(replace(history, steps=history.steps[: again.step + 1]), again, world)
 
     def named(self, history: History, violation: Violation, world: World) -> Failure:

@@ -1,5 +1,6 @@
 """Subjects that cannot be run, or break the contract in the crudest ways; the command line is pointed at them."""
 
+import itertools
 import time
 
 import torch
@@ -158,6 +159,61 @@ class StrictAndSwapRaises(TargetToken):
 
     def swap(self, row: int, other: int) -> None:
         raise KeyError(row)
+
+
+class PopsTheParams(TargetToken):
+    def add(self, row: int, params: object, prompt: object, output: object) -> None:
+        super().add(row, params, prompt, output)
+        (params.extra_args or {}).pop("target_token", None)
+
+    def transform(self, logits: torch.Tensor, params: object, prompt: object, output: object) -> None:
+        pass
+
+
+class SortsThePrompt(TargetToken):
+    def add(self, row: int, params: object, prompt: list[int] | None, output: object) -> None:
+        super().add(row, params, prompt, output)
+        if prompt:
+            prompt.sort()
+
+
+class ForgetsHighRows(TargetToken):
+    """Serves the first nine rows only."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        for row, state in self.rows.items():
+            if row < 9:
+                self.transform(logits[row], *state)
+        return logits
+
+
+class CachesByLength(TargetToken):
+    """Remembers a sum of the outputs by their number, which is wrong when a list shrinks and grows otherwise."""
+
+    def add(self, row: int, params: object, prompt: object, output: list[int]) -> None:
+        super().add(row, (params, {}), prompt, output)
+
+    def wants(self, params: tuple) -> bool:
+        return super().wants(params[0])
+
+    def transform(self, logits: torch.Tensor, params: tuple, prompt: object, output: list[int]) -> None:
+        total = params[1].setdefault(len(output), sum(output))
+        logits[total % len(logits)] = -torch.inf
+
+
+class NoRepeatedPairs(MinP):
+    """Right: bans the token that would repeat a pair of output tokens."""
+
+    def is_argmax_invariant(self) -> bool:
+        return False
+
+    def wants(self, params: object) -> bool:
+        return "ngram" in (params.extra_args or {})
+
+    def transform(self, logits: torch.Tensor, params: object, prompt: object, output: list[int]) -> None:
+        for first, second in itertools.pairwise(output):
+            if first == output[-1]:
+                logits[second] = -torch.inf
 
 
 def target_token(params: object, prompt: object, output: object, logits: torch.Tensor) -> torch.Tensor:

@@ -75,6 +75,7 @@ def test_a_target_that_cannot_be_run_is_one_line(target: str, says: str) -> None
         (["--oracle", "subjects:SHARED"], "the oracle subjects:SHARED is not a function"),
         (["--oracle", "subjects:raising_oracle"], "the oracle subjects:raising_oracle raised ZeroDivisionError: oops"),
         (["--oracle", "subjects:shapeless_oracle"], "must return a float32 row of 8 logits"),
+        (["--as", "min_p", "--oracle", "subjects:target_token"], "--as and --oracle both say what is right; give one"),
         (["--json", "no/such/folder/report.json"], "no/such/folder/report.json cannot be written"),
         (["--junit", "."], ". cannot be written"),
     ],
@@ -93,6 +94,9 @@ def test_an_option_that_cannot_be_met_is_one_line(options: list[str], says: str)
         (b"\xff\xfe", "cannot be read: not UTF-8 text"),
         (b"[" * 100_000, "is not JSON"),
         (b'[{"logit_bias": {"a": 1}}]', "logit_bias is not an object of token id: number"),
+        (b'[{"extra_args": 5}]', "extra_args must be a mapping, not 5"),
+        (b'[{"min_p": NaN}]', "min_p must be in [0, 1], not nan"),
+        (b'[{"min_tokens": "3"}]', "min_tokens must be a number of tokens, not '3'"),
         (b'[{"min_q": 1}]', "no such SamplingParams field: min_q"),
         (b'[{"logit_bias": {"99999999": 1}}]', "the params name token 99999999"),
     ],
@@ -112,7 +116,7 @@ def test_a_params_file_that_is_wrong_is_one_line(tmp_path: Path, content: bytes,
         ("ReturnsNaN", "PROC-UNTOUCHED", "row 0 is wrong"),
         ("RaisesInUpdate", "PROC-EXCEPTION", "update_state raised RuntimeError: out of cheese (subjects.py:"),
         ("ExitsInUpdate", "PROC-EXCEPTION", "update_state raised SystemExit: 0"),
-        ("MisbehavesOnce", "PROC-INDEPENDENT", "Played alone, the history does not fail"),
+        ("MisbehavesOnce", "PROC-FUNCTION", "Played again alone, the history does not fail"),
         ("SharesState", "PROC-", "Step "),
     ],
 )
@@ -205,6 +209,45 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
     assert written.read_text() == "before"
 
 
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    assert call("check", WRONG, "--as", "min_p", "--json", str(pipe)).exit_code == 1
+    assert json.loads(reader.communicate(timeout=30)[0])[0]["verdict"] == "violation"
+    assert pipe.is_fifo()
+    link = tmp_path / "link"
+    link.symlink_to(os.devnull)
+    assert call("check", WRONG, "--as", "min_p", "--json", str(link)).exit_code == 1
+    assert link.is_symlink()
+    assert Path(os.devnull).is_char_device()
+
+
+@pytest.mark.parametrize(
+    ("target", "clause"),
+    [
+        ("PopsTheParams", "PROC-READONLY"),
+        ("SortsThePrompt", "PROC-READONLY"),
+        ("ForgetsHighRows", "PROC-INDEPENDENT"),
+        ("CachesByLength", "PROC-SHRINK"),
+    ],
+)
+def test_faults_that_only_some_histories_show(tmp_path: Path, target: str, clause: str) -> None:
+    path = tmp_path / "params.json"
+    path.write_text('[{"extra_args": {"target_token": 3}}, {"extra_args": {"target_token": 5}}]')
+    result = call("check", f"subjects:{target}", "--params", str(path), "--scope", "literal")
+    assert result.exit_code == 1, result.output
+    assert f"violation of {clause}" in result.stdout
+
+
+def test_a_processor_that_acts_on_repeated_outputs_is_used_and_proven(tmp_path: Path) -> None:
+    path = tmp_path / "params.json"
+    path.write_text('[{"extra_args": {"ngram": 2}}]')
+    result = call("check", "subjects:NoRepeatedPairs", "--params", str(path))
+    assert result.exit_code == 0, result.output
+    assert "1 of 2 params use the processor" in result.stdout
+
+
 def test_the_literal_scope_judges_what_reachable_only_reports() -> None:
     target = "logitsproc.conformance.miniatures.consumers:AddsFirst"
     reachable = call("check", target, "--as", "min_p")
@@ -232,9 +275,14 @@ def test_clauses_outside_the_glob_do_not_decide() -> None:
 def test_params_that_the_reference_has_no_meaning_for_are_one_line(tmp_path: Path) -> None:
     path = tmp_path / "params.json"
     path.write_text('[{"min_p": -0.5}]')
-    target = "logitsproc.conformance.miniatures.controls:MinP"
-    says = refused("check", target, "--as", "min_p", "--params", str(path))
-    assert says == "the reference has no meaning for min_p=-0.5: ValueError: math domain error"
+    says = refused("check", RIGHT, "--as", "min_p", "--params", str(path))
+    assert says.startswith("SamplingParams refuses {'min_p': -0.5}: ValueError: min_p must be in [0, 1]")
+    path.write_text('[{"logit_bias": {"0": "much"}}]')
+    assert "logit_bias is not an object of token id: number" in refused("check", RIGHT, "--params", str(path))
+    path.write_text('[{"logit_bias": {"-9": 1}}]')
+    target = "logitsproc.conformance.miniatures.controls:LogitBias"
+    says = refused("check", target, "--as", "logit_bias", "--params", str(path))
+    assert says.startswith("the reference has no meaning for logit_bias={-9: 1.0}: IndexError")
 
 
 def test_a_right_processor_that_indexes_by_output_ids_is_no_traceback(tmp_path: Path) -> None:

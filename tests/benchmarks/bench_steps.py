@@ -35,7 +35,7 @@ def play(run: suite.Run) -> int:
     chance = random.Random(0)
     run.evidence = Evidence()
     judged = suite.Judged(run, run.evidence)
-    draw = Draw(KIND.users(chance), KIND.others(chance), (VOCAB,), KIND.field)
+    draw = Draw(KIND.users(chance), KIND.others(chance), (VOCAB,), KIND.field, wide=False)
     explore(Drive(run.settings.subject, REACHABLE, draw, judged.step, judged.begin), HISTORIES, 0)
     return run.evidence.steps
 
