@@ -61,7 +61,9 @@ def plain_binding() -> Binding:
 
     def make_params(fields: dict[str, Any]) -> Any:
         try:
-            return interface.SamplingParams(**copy.deepcopy(fields))
+            params = interface.SamplingParams(**copy.deepcopy(fields))
+            params.verify()
+            return params
         except ValueError as error:
             raise CannotRun(f"SamplingParams refuses {fields}: {one_line(error)}") from error
         except TypeError:

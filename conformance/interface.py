@@ -57,8 +57,8 @@ class SamplingParams:
     thinking_token_budget: int | None = None
     eos_token_id: int | None = None
 
-    def __post_init__(self) -> None:
-        """Raises ValueError for what vLLM's own refuses, as far as the fields of the bundled processors go."""
+    def verify(self) -> None:
+        """Raises ValueError for what vLLM's own refuses when it is made, as far as the suite's own kinds go."""
         if not (is_number(self.min_p) and 0 <= self.min_p <= 1):
             raise ValueError(f"min_p must be in [0, 1], not {self.min_p!r}")
         if not (is_number(self.temperature) and 0 <= self.temperature <= 2):
