@@ -72,7 +72,7 @@ def profile(run: suite.Run) -> dict[str, float]:
 def test_steps(benchmark: BenchmarkFixture) -> None:
     """All that the quick tier does to a step."""
     torch.set_num_threads(1)
-    run = suite.Run(suite.Settings(load_subject(TARGET), KIND))
+    run = suite.Run(suite.Settings(load_subject(TARGET), KIND, seconds=3600))
     benchmark.extra_info["steps"] = play(run)
     benchmark.pedantic(play, args=(run,), rounds=ROUNDS, iterations=1)
     profiles = [profile(run) for _ in range(ROUNDS)]
