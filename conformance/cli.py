@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from logitsproc import spec
+from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import AUTO, PLAIN, VLLM, CannotRun, load_subject
 from logitsproc.conformance.explanation import count, evidence_line, explain, indented, verdict_line
 from logitsproc.conformance.formats import require_writable, write_json, write_junit
@@ -24,6 +26,7 @@ from logitsproc.conformance.history import batches
 from logitsproc.conformance.kinds import KINDS
 from logitsproc.conformance.notation import format_drawing, format_history
 from logitsproc.conformance.params import read_params
+from logitsproc.conformance.replaying import play_history, read_history
 from logitsproc.conformance.suite import DEFAULT_SEED, TIERS, UNPROVEN, ClauseResult, Failure, Report, Settings, run
 
 CANNOT_RUN = 2
@@ -75,8 +78,6 @@ def check(
     minutes: Annotated[float, typer.Option(min=0.1, help="The budget of the deep tier.")] = 30.0,
 ) -> None:
     """Judge processors: exit 0 conformant, 1 violation, 2 cannot run, 3 unproven."""
-    from logitsproc.conformance.api import kind_named
-
     with cannot_run():
         one_of(tier, tuple(TIERS), "--tier")
         one_of(scope, SCOPES, "--scope")
@@ -114,8 +115,6 @@ def cannot_run() -> Iterator[None]:
 
 def run_with_progress(settings: Settings, seconds: float | None) -> Report:
     """The run, with a progress bar on a terminal."""
-    from dataclasses import replace
-
     if not err.is_terminal:
         return run(replace(settings, seconds=seconds))
     with Progress(console=err, transient=True) as bar:
@@ -223,8 +222,6 @@ def replay(
     binding: Annotated[str, typer.Option(help="auto, vllm or plain.")] = AUTO,
 ) -> None:
     """Check a typed history against the list law, and play it to a processor."""
-    from logitsproc.conformance.replaying import play_history, read_history
-
     with cannot_run():
         one_of(binding, (AUTO, VLLM, PLAIN), "--binding")
         history = read_history(file)

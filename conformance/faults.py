@@ -386,8 +386,8 @@ class StartsAfresh(Remembering):
         return request.output[self.had.get(request, 0) :]
 
 
-class CountsApplies(Remembering):
-    """PROC-APPLY-STATELESS: progress is the number of applies, not of outputs."""
+class Counting(Remembering):
+    """Base of the faults that keep a number of outputs of their own from the add on."""
 
     def __init__(self, uses: Uses) -> None:
         super().__init__(uses)
@@ -396,33 +396,26 @@ class CountsApplies(Remembering):
     def add(self, row: int, request: Request) -> None:
         super().add(row, request)
         self.count[request] = len(request.output)
+
+    def outputs(self, request: Request) -> list[int]:
+        return (request.output + [0] * self.count[request])[: self.count[request]]
+
+
+class CountsApplies(Counting):
+    """PROC-APPLY-STATELESS: progress is the number of applies, not of outputs."""
 
     def applied(self) -> None:
         for request in self.rows.values():
             self.count[request] += 1
 
-    def outputs(self, request: Request) -> list[int]:
-        return (request.output + [0] * self.count[request])[: self.count[request]]
 
-
-class OneTokenAStep(Remembering):
+class OneTokenAStep(Counting):
     """PROC-FUNCTION: progress is one token for every update_state, however many came."""
-
-    def __init__(self, uses: Uses) -> None:
-        super().__init__(uses)
-        self.count: dict[Request, int] = {}
 
     def follow(self, update: Update | None, step: Step) -> None:
         for request in self.rows.values():
             self.count[request] = self.count.get(request, 0) + 1
         super().follow(update, step)
-
-    def add(self, row: int, request: Request) -> None:
-        super().add(row, request)
-        self.count[request] = len(request.output)
-
-    def outputs(self, request: Request) -> list[int]:
-        return (request.output + [0] * self.count[request])[: self.count[request]]
 
 
 class NeverRearms(Remembering):

@@ -68,13 +68,11 @@ class SubjectCollector(pytest.Collector):
 
     def collect(self) -> Iterable[ClauseItem]:
         """One item a clause in scope."""
+        from logitsproc.conformance.suite import speaks_of
         from logitsproc.spec import clauses
 
-        kind = self.settings.kind
         for clause in clauses().values():
-            general = clause.chapter in ("batch", "processor")
-            own = kind is not None and (clause.chapter == kind.chapter or clause.id == kind.numeric)
-            if "processor" in clause.bearers and (general or own):
+            if "processor" in clause.bearers and speaks_of(clause, self.settings.kind):
                 yield ClauseItem.from_parent(self, name=clause.id)
 
     def report(self) -> Any:

@@ -176,6 +176,13 @@ def chosen_clauses(glob: str) -> list[Clause]:
     return chosen
 
 
+def speaks_of(clause: Clause, kind: Kind | None) -> bool:
+    """Whether a clause is about every processor, or about the transformation of a kind."""
+    if clause.chapter in ("batch", "processor"):
+        return True
+    return kind is not None and (clause.chapter == kind.chapter or clause.id == kind.numeric)
+
+
 class Run:
     """The state of one run."""
 
@@ -406,8 +413,7 @@ class Run:
     def not_applicable(self, clause: Clause) -> str:
         """Why a clause does not speak about this subject, or nothing."""
         kind = self.settings.kind
-        general = clause.chapter in ("batch", "processor")
-        if not general and (kind is None or (clause.chapter != kind.chapter and clause.id != kind.numeric)):
+        if not speaks_of(clause, kind):
             return "another transformation"
         if clause.id == "PROC-ARGMAX" and not self.claims_invariance():
             return "claims no invariance"
