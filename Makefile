@@ -5,19 +5,20 @@ VENV := .venv
 VLLM_VENV := .venv-vllm
 BIN := $(VENV)/bin
 VLLM_BIN := $(VLLM_VENV)/bin
-ROOMS := spec reference reference/row conformance conformance/miniatures optimized
+ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures optimized
 OPTIMIZED := logitsproc.optimized
 VLLM := vllm.v1.sample.logits_processor
 
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help check test lint format check-vllm bench readme clean
+.PHONY: help check test lint format check-vllm vllm-table bench readme clean
 
 help:
 	@echo "make check       judge the bundled processors against the reference"
 	@echo "make test        lint, types and tests"
-	@echo "make check-vllm  install vLLM's CPU build and judge its own processors"
+	@echo "make check-vllm  install vLLM's CPU build and judge its processors and its sampler"
+	@echo "make vllm-table  the same, and the table of README.md"
 	@echo "make bench       benchmarks, and the figures of README.md"
 	@echo "make readme      the output that README.md shows"
 
@@ -30,9 +31,19 @@ $(VENV)/installed: pyproject.toml constraints.txt $(ROOMS)
 	touch $@
 
 check: $(VENV)/installed
-	$(BIN)/logitsproc check $(OPTIMIZED):MinPLogitsProcessor --as min_p
-	$(BIN)/logitsproc check $(OPTIMIZED):LogitBiasLogitsProcessor --as logit_bias
+	$(BIN)/logitsproc check $(OPTIMIZED):AllowedTokenIdsLogitsProcessor --as allowed_token_ids
+	$(BIN)/logitsproc check $(OPTIMIZED):BadWordsLogitsProcessor --as bad_words
 	$(BIN)/logitsproc check $(OPTIMIZED):MinTokensLogitsProcessor --as min_tokens
+	$(BIN)/logitsproc check $(OPTIMIZED):LogitBiasLogitsProcessor --as logit_bias
+	$(BIN)/logitsproc check $(OPTIMIZED):RepetitionPenaltyLogitsProcessor --as repetition_penalty
+	$(BIN)/logitsproc check $(OPTIMIZED):FrequencyPenaltyLogitsProcessor --as frequency_penalty
+	$(BIN)/logitsproc check $(OPTIMIZED):PresencePenaltyLogitsProcessor --as presence_penalty
+	$(BIN)/logitsproc check $(OPTIMIZED):TemperatureLogitsProcessor --as temperature
+	$(BIN)/logitsproc check $(OPTIMIZED):MinPLogitsProcessor --as min_p
+	$(BIN)/logitsproc check $(OPTIMIZED):TopKLogitsProcessor --as top_k
+	$(BIN)/logitsproc check $(OPTIMIZED):TopPLogitsProcessor --as top_p
+	$(BIN)/logitsproc check $(OPTIMIZED):Pipeline --as pipeline
+	$(BIN)/logitsproc check $(OPTIMIZED):AdapterLogitsProcessor --as adapter
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -40,7 +51,7 @@ lint: $(VENV)/installed
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist worksteal
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .
@@ -61,11 +72,12 @@ $(VLLM_VENV)/installed: .ci/vllm-requirements.txt pyproject.toml constraints.txt
 	touch $@
 
 check-vllm: $(VLLM_VENV)/installed
-	$(VLLM_BIN)/logitsproc check $(VLLM):MinPLogitsProcessor --as min_p
-	$(VLLM_BIN)/logitsproc check $(VLLM):LogitBiasLogitsProcessor --as logit_bias
-	$(VLLM_BIN)/logitsproc check $(VLLM):MinTokensLogitsProcessor --as min_tokens
 	$(VLLM_BIN)/logitsproc check $(VLLM):MinPLogitsProcessor $(VLLM):LogitBiasLogitsProcessor $(VLLM):MinTokensLogitsProcessor
+	$(VLLM_BIN)/python tests/real_vllm/table.py README.md
 	$(VLLM_BIN)/python -m pytest tests/real_vllm
+
+vllm-table: $(VLLM_VENV)/installed
+	$(VLLM_BIN)/python tests/real_vllm/table.py README.md --write
 
 clean:
 	rm -rf $(VENV) $(VLLM_VENV) build dist *.egg-info

@@ -6,7 +6,7 @@ import copy
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from logitsproc.conformance import interface
 from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL
 
 METHODS = ("update_state", "apply", "is_argmax_invariant")
+ADAPTS = "new_req_logits_processor"
+"""The method that an adapter of request-level processors leaves to its subclasses."""
 MAX_NUM_SEQS = 16
 AUTO, VLLM, PLAIN = "auto", "vllm", "plain"
 
@@ -29,31 +31,51 @@ class CannotRun(Exception):
 class Binding:
     """The host types of one framework.
 
-    `make_params` turns SamplingParams fields (and eos_token_id) into its params object; `make_config` takes the
-    vocabulary and gives its engine configuration.
+    `make_params` turns SamplingParams fields (and eos_token_id, bad_words_token_ids) into its params object and raises
+    CannotRun for what the host refuses; `let_in` raises ValueError for params whose tokens are not in a vocabulary.
+    `refusals` are the exceptions by which a processor refuses params. `make_config` takes the vocabulary and the
+    custom processors and gives its engine configuration. `base` is the class that custom processors derive from, if
+    they must.
     """
 
     name: str
     batch_update: Callable[..., Any]
     directions: dict[str, Any]
     make_params: Callable[[dict[str, Any]], Any]
-    make_config: Callable[[int], Any]
+    let_in: Callable[[Any, int], None]
+    make_config: Callable[[int, Sequence[type | str] | None], Any]
+    base: type = object
+    refusals: tuple[type[Exception], ...] = (ValueError,)
+
+    def derived(self, cls: type) -> type:
+        """The class, as one that this host takes for a logits processor."""
+        return cls if self.base is object else type(cls.__name__, (cls, self.base), {"__module__": cls.__module__})
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A processor class under test, and how to speak to it."""
+    """A processor class under test, and how to speak to it.
+
+    `custom`: the custom processors that its configuration names. `reachable`: whether it follows only updates that an
+    engine's algorithm emits; a class says so by REACHABLE_ONLY = True.
+    """
 
     target: str
     factory: Callable[..., Any]
     binding: Binding
+    custom: tuple[type, ...] = ()
+    reachable: bool = False
 
     def build(self, vocab: int) -> Any:
         """A new processor, as an engine with this vocabulary would make it; raises CannotRun when it raises."""
         try:
-            return self.factory(self.binding.make_config(vocab), torch.device("cpu"), False)
+            return self.build_with(vocab, [self.binding.derived(cls) for cls in self.custom] or None)
         except (Exception, SystemExit) as error:
             raise CannotRun(f"{self.target}(vllm_config, device, is_pin_memory) raised {one_line(error)}") from error
+
+    def build_with(self, vocab: int, custom: Sequence[type | str] | None) -> Any:
+        """A new processor whose configuration names these custom processors; raises what it raises."""
+        return self.factory(self.binding.make_config(vocab, custom), torch.device("cpu"), False)
 
 
 def plain_binding() -> Binding:
@@ -73,12 +95,13 @@ def plain_binding() -> Binding:
 
     directions = {item.name: item for item in interface.MoveDirectionality}
     return Binding(
-        PLAIN,
-        interface.BatchUpdate,
-        directions,
-        make_params,
-        lambda v: interface.host_config(v, MAX_NUM_SEQS),
+        PLAIN, interface.BatchUpdate, directions, make_params, interface.SamplingParams.verify_vocabulary, make_config
     )
+
+
+def make_config(vocab: int, custom: Sequence[type | str] | None) -> Any:
+    """The engine configuration that processors are built with."""
+    return interface.host_config(vocab, MAX_NUM_SEQS, custom)
 
 
 def vllm_binding() -> Binding:
@@ -86,17 +109,19 @@ def vllm_binding() -> Binding:
     quiet_vllm()
     try:
         from vllm import SamplingParams
-        from vllm.v1.sample.logits_processor import BatchUpdate, MoveDirectionality
+        from vllm.exceptions import VLLMValidationError
+        from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor, MoveDirectionality
     except Exception as error:
         raise CannotRun(f"vLLM's types cannot be imported: {one_line(error)}") from error
 
     def make_params(fields: dict[str, Any]) -> Any:
         given = {"max_tokens": None} | copy.deepcopy(fields)
-        eos = given.pop("eos_token_id", None)
+        eos, bad_words = given.pop("eos_token_id", None), given.pop("bad_words_token_ids", None)
         try:
             params = SamplingParams(**given)
+            params._bad_words_token_ids = bad_words
             params.update_from_generation_config({}, eos_token_id=eos)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, VLLMValidationError) as error:
             raise CannotRun(f"vLLM's SamplingParams refuses {fields}: {one_line(error)}") from error
         return params
 
@@ -104,7 +129,18 @@ def vllm_binding() -> Binding:
         UNIDIRECTIONAL: MoveDirectionality.UNIDIRECTIONAL,
         SWAP: MoveDirectionality.SWAP,
     }
-    return Binding(VLLM, BatchUpdate, directions, make_params, lambda v: interface.host_config(v, MAX_NUM_SEQS))
+
+    def let_in(params: Any, vocab: int) -> None:
+        model = make_config(vocab, None).model_config
+        try:
+            params._validate_logit_bias(model)
+            params._validate_stop_token_ids(model)
+            params._validate_allowed_token_ids(model)
+        except VLLMValidationError as error:
+            raise ValueError(str(error)) from error
+
+    refusals = (ValueError, VLLMValidationError)
+    return Binding(VLLM, BatchUpdate, directions, make_params, let_in, make_config, LogitsProcessor, refusals)
 
 
 def quiet_vllm() -> None:
@@ -128,10 +164,17 @@ def load_subject(target: str | Callable[..., Any], binding: str = AUTO) -> Subje
         missing = [method for method in METHODS if not callable(getattr(cls, method, None))]
         if missing:
             raise CannotRun(f"{name} is not a logits processor: it has no {missing[0]}()")
-        if abstract := sorted(getattr(cls, "__abstractmethods__", ())):
-            raise CannotRun(f"{name} is abstract: it does not implement {abstract[0]}()")
+        if not callable(getattr(cls, ADAPTS, None)):
+            refuse_abstract(name, cls)
     wants_vllm = binding == VLLM or (binding == AUTO and cls is not None and derives_from_vllm(cls))
-    return Subject(name, factory, vllm_binding() if wants_vllm else plain_binding())
+    host = vllm_binding() if wants_vllm else plain_binding()
+    return Subject(name, factory, host, reachable=getattr(factory, "REACHABLE_ONLY", False) is True)
+
+
+def refuse_abstract(name: str, factory: Callable[..., Any]) -> None:
+    """Raises CannotRun for a class of which no instance can be made."""
+    if abstract := sorted(getattr(factory, "__abstractmethods__", ())):
+        raise CannotRun(f"{name} is abstract: it does not implement {abstract[0]}()")
 
 
 def resolve(target: str) -> Any:
@@ -160,7 +203,9 @@ def describe(factory: Callable[..., Any]) -> str:
 
 
 def derives_from_vllm(cls: type) -> bool:
-    """Whether vLLM's LogitsProcessor is among the bases."""
+    """Whether vLLM's LogitsProcessor is among the bases, or the class says that vLLM is its host."""
+    if getattr(cls, "HOST", None) == VLLM:
+        return True
     return any(base.__name__ == "LogitsProcessor" and base.__module__.startswith("vllm.") for base in cls.__mro__)
 
 

@@ -64,7 +64,7 @@ def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
 @app.command()
 def check(
     targets: Annotated[list[str], typer.Argument(metavar="TARGET...", help="module:Class of a logits processor.")],
-    kind: Annotated[str | None, typer.Option("--as", help=f"The field it implements: {', '.join(KINDS)}.")] = None,
+    kind: Annotated[str | None, typer.Option("--as", help=f"What it implements: {', '.join(KINDS)}.")] = None,
     oracle: Annotated[str | None, typer.Option(help="module:function, the author's own row function.")] = None,
     params: Annotated[Path | None, typer.Option(help="JSON list of SamplingParams fields to draw from.")] = None,
     tier: Annotated[str, typer.Option(help="quick (20 s at most), ci (5 min) or deep (--minutes).")] = "quick",

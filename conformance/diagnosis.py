@@ -10,14 +10,15 @@ import torch
 from logitsproc.conformance.checks import expected, row_is_right
 from logitsproc.conformance.evidence import Observer, update_occasions
 from logitsproc.conformance.faults import FAULTS, Belief, account, clause_of
-from logitsproc.conformance.history import History, to_update
+from logitsproc.conformance.history import Added, History, Sight, Step, grow, new_request, to_update
 from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.oracles import Oracle, SoloFailure, grown_alone, run_alone
 from logitsproc.conformance.plans import Case, lower
-from logitsproc.conformance.player import Outcome, Player, Violation
-from logitsproc.reference.batch import IllFormed
+from logitsproc.conformance.player import Outcome, Player, Violation, shown
+from logitsproc.reference.batch import Batch, IllFormed, apply_update
 from logitsproc.reference.expectation import Expectation, admits, refused
 from logitsproc.reference.request import Request
+from logitsproc.reference.row.temperature import is_greedy
 
 LAST_RESORT = ("UPD-SWAP", "UPD-DROP", "UPD-MOVE", "UPD-REPLACE", "UPD-REMOVE")
 
@@ -59,7 +60,7 @@ class Doctor:
             return Diagnosis(violation.clause)
         if added is False or grown is False:
             return Diagnosis("PROC-FUNCTION")
-        return Diagnosis(self.by_occasion(history, violation))
+        return Diagnosis(self.beside_others(violation) or self.by_occasion(history, violation))
 
     def alone(self, history: History, violation: Violation) -> tuple[bool | None, bool | None]:
         """Whether a fresh processor gets the row right for the request alone: added with outputs, and grown to them.
@@ -70,6 +71,7 @@ class Doctor:
         if request is None or expectation is None or violation.row is None:
             return None, None
         assert violation.rows is not None
+        expectation = self.expected_alone(request, violation)
         subject = self.player(replace(history, steps=(), requests={})).subject
         try:
             rows = [ways(subject, request, violation.rows, violation.pick) for ways in (run_alone, grown_alone)]
@@ -77,6 +79,11 @@ class Doctor:
             return None, None
         added, grown = (self.is_right(row, violation, expectation) for row in rows)
         return added, grown
+
+    def expected_alone(self, request: Request, violation: Violation) -> Expectation:
+        """What the row may be when the request has the batch for itself."""
+        assert violation.rows is not None
+        return self.oracle.expect(request, violation.rows, violation.pick, is_greedy(request.params))
 
     def is_right(self, row: torch.Tensor, violation: Violation, expectation: Expectation) -> bool:
         """Whether a row of a fresh processor is what it may be."""
@@ -90,6 +97,7 @@ class Doctor:
         request, expectation = violation.request, violation.expectation
         assert request is not None
         assert expectation is not None
+        expectation = self.expected_alone(request, violation)
         if self.kind is None:
             return "PROC-UNTOUCHED" if expectation.untouched else "PROC-FUNCTION"
         assert violation.rows is not None
@@ -101,7 +109,14 @@ class Doctor:
         wrong = refused(expectation, got)
         if not wrong:
             return "PROC-UNTOUCHED"
-        return self.kind.blames(request.params, violation.logits, got, wrong[0])
+        return self.kind.blames(request, violation.logits, got, wrong[0])
+
+    def beside_others(self, violation: Violation) -> str | None:
+        """The clause of the kind that a row breaks which is right alone."""
+        request, got = violation.request, violation.got
+        if self.kind is None or request is None or got is None:
+            return None
+        return self.kind.beside_others(request, violation.logits, got)
 
     def explaining(self, history: History) -> list[type[Belief]]:
         """The faults whose every prediction the subject fulfils over this history."""
@@ -150,8 +165,22 @@ class Doctor:
             elif not passed:
                 scores[type(belief)][1] += 1
 
+    def is_wrong_standing(self, history: History, violation: Violation) -> bool:
+        """Whether the row is wrong too when the same batch is added in one step, so that what moved is not to blame."""
+        if violation.row is None or violation.expectation is None:
+            return False
+        still = standing(history, violation.step)
+        player = self.player(replace(still, steps=()))
+        try:
+            outcome = player.play(still.steps[0])
+        except (Violation, IllFormed):
+            return False
+        return not row_is_right(outcome, violation.row, violation.expectation)
+
     def by_occasion(self, history: History, violation: Violation) -> str:
         """The clause of what happened to the batch, all of which a small history needs, or of the neighbours."""
+        if self.is_wrong_standing(history, violation):
+            return "PROC-INDEPENDENT"
         player = self.player(replace(history, steps=()))
         seen: set[str] = set()
         try:
@@ -170,3 +199,20 @@ def passes(outcome: Outcome, oracle: Oracle) -> bool:
     """Whether every row of the step is right."""
     expectations = expected(outcome, oracle)
     return all(row_is_right(outcome, row, expectation) for row, expectation in enumerate(expectations))
+
+
+def standing(history: History, index: int) -> History:
+    """The batch of a step as one that is added at once, with the outputs it has then and shown the same logits."""
+    requests = {name: new_request(name, arrival) for name, arrival in history.requests.items()}
+    batch: Batch = []
+    for step in history.steps[: index + 1]:
+        for growth in step.growth:
+            grow(requests[growth.request].output, growth)
+        apply_update(batch, to_update(step, requests, batch))
+    names = [None if request is None else request.name for request in batch]
+    rows, chosen = shown(history, history.steps[index], index, names)
+    live = [(row, name) for row, name in enumerate(names) if name is not None]
+    sights = tuple(Sight(name, logits := tuple(rows.values[chosen[row]]), logits) for row, name in live)
+    arrivals = {name: replace(history.requests[name], output=tuple(requests[name].output)) for _, name in live}
+    step = Step(added=tuple(Added(row, name) for row, name in live), sights=sights)
+    return replace(history, requests=arrivals, steps=(step,))

@@ -124,9 +124,10 @@ def judged_occasions(
     if any(growth.dropped for growth in outcome.step.growth):
         yield "PROC-SHRINK"
     if kind is not None:
+        yield from kind.together(player.header.options, outcome.batch)
         for row, request in enumerate(outcome.batch):
             if request is not None:
-                yield from kind.bears(request.params, outcome.rows.values[outcome.picks[row]], expectations[row])
+                yield from kind.bears(request, outcome.rows.values[outcome.picks[row]], expectations[row])
 
 
 class Observer:
@@ -181,7 +182,7 @@ class Observer:
         predicted = self.row(outcome, believed, row)
         if predicted is None:
             return False
-        return outcome.values[row] == predicted.low or admits(predicted, outcome.values[row])
+        return admits(predicted, outcome.values[row])
 
     def row(self, outcome: Outcome, request: Request | None, row: int) -> Expectation | None:
         """What the row is for a request, or for nobody; computed once a step.

@@ -42,23 +42,25 @@ REMEDIES = {
 def explain(failure: Failure, subject: Subject) -> str:
     """The whole explanation of a failure as plain text."""
     clause = failure.clause
-    parts = [
-        f"{subject.target} breaks {clause.id}: {clause.title}",
-        cause(failure),
-        f"The history, {count(len(failure.history.steps), 'step')}:\n\n{indented(format_history(failure.history))}",
-    ]
+    parts = [f"{subject.target} breaks {clause.id}: {clause.title}", cause(failure)]
+    if failure.history.steps:
+        steps = count(len(failure.history.steps), "step")
+        parts.append(f"The history, {steps}:\n\n{indented(format_history(failure.history))}")
     if (rows := row_text(failure)) is not None:
         parts.append(rows)
     parts.append(f"{clause.id} ({clause.level}): {clause.sentence}\n{clause.link}")
     if clause.id in REMEDIES:
         parts.append(f"To fix: {REMEDIES[clause.id]}")
-    parts.append(f"As a script:\n\n{indented(as_script(failure.history, subject))}")
+    script = "\n".join(failure.script) if failure.script else as_script(failure.history, subject)
+    parts.append(f"As a script:\n\n{indented(script)}")
     return "\n\n".join(parts)
 
 
 def cause(failure: Failure) -> str:
     """One paragraph: at which step, whose row, and which fault would explain it."""
     violation = failure.violation
+    if failure.script:
+        return f"{violation.message}."
     request = violation.request.name if violation.request is not None else "nobody"
     text = f"Step {violation.step}: {violation.message}"
     if violation.row is not None:

@@ -166,6 +166,23 @@ class CopiesMoves(Belief):
         self.put(destination, self.rows.get(source))
 
 
+class LeavesCopies(Belief):
+    """UPD-MOVE: a one-way move leaves its state at the source as well, and a request without any inherits it there."""
+
+    def __init__(self, uses: Uses) -> None:
+        super().__init__(uses)
+        self.left: set[int] = set()
+
+    def move(self, source: int, destination: int) -> None:
+        self.put(destination, self.rows.get(source))
+        self.left = self.left - {destination} | {source}
+
+    def add(self, row: int, request: Request) -> None:
+        if self.is_user(request) or row not in self.left:
+            super().add(row, request)
+        self.left.discard(row)
+
+
 class MovesBackwards(Belief):
     """UPD-MOVE: source and destination of one-way moves are mixed up."""
 
@@ -440,6 +457,7 @@ FAULTS: tuple[type[Belief], ...] = (
     AddsOnlyUsersForgetsRemovals,
     IgnoresMoves,
     CopiesMoves,
+    LeavesCopies,
     CutsFirst,
     MovesBackwards,
     MovesOnlyUsers,

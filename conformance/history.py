@@ -12,7 +12,8 @@ from logitsproc.reference.request import Request
 SHARED = "shared"
 STRIDED = "strided"
 WARM_UP = "warm-up"
-OPTIONS = (SHARED, STRIDED, WARM_UP)
+BFLOAT16 = "bfloat16"
+OPTIONS = (SHARED, STRIDED, WARM_UP, BFLOAT16)
 
 
 @dataclass(frozen=True, slots=True)

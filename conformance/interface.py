@@ -12,6 +12,9 @@ from enum import Enum, auto
 from types import SimpleNamespace
 from typing import Any
 
+from logitsproc.reference.row.temperature import GREEDY_BELOW
+from logitsproc.reference.validation import in_vocabulary, is_number, validate
+
 
 class MoveDirectionality(Enum):
     """UNIDIRECTIONAL: source to destination. SWAP: the two rows exchange."""
@@ -54,38 +57,36 @@ class SamplingParams:
     allowed_token_ids: list[int] | None = None
     extra_args: dict[str, Any] | None = None
     bad_words: list[str] = field(default_factory=list)
+    bad_words_token_ids: list[list[int]] | None = None
     thinking_token_budget: int | None = None
     eos_token_id: int | None = None
 
+    def __post_init__(self) -> None:
+        """A greedy request asks for none of what is for random sampling only."""
+        if is_number(self.temperature) and self.temperature < GREEDY_BELOW:
+            self.top_p, self.top_k, self.min_p = 1.0, 0, 0.0
+
     def verify(self) -> None:
         """Raises ValueError for what vLLM's own refuses when it is made, as far as the suite's own kinds go."""
-        if not (is_number(self.min_p) and 0 <= self.min_p <= 1):
-            raise ValueError(f"min_p must be in [0, 1], not {self.min_p!r}")
-        if not (is_number(self.temperature) and 0 <= self.temperature <= 2):
-            raise ValueError(f"temperature must be in [0, 2], not {self.temperature!r}")
-        if type(self.min_tokens) is not int or self.min_tokens < 0:
-            raise ValueError(f"min_tokens must be a number of tokens, not {self.min_tokens!r}")
+        validate(vars(self))
         if not isinstance(self.extra_args, dict | None):
             raise ValueError(f"extra_args must be a mapping, not {self.extra_args!r}")
+
+    def verify_vocabulary(self, vocab: int) -> None:
+        """VAL-VOCABULARY: raises ValueError when a token id is not in the vocabulary."""
+        if not in_vocabulary(vars(self), vocab):
+            raise ValueError(f"a token id is not in the vocabulary, which has {vocab} tokens")
 
     @property
     def all_stop_token_ids(self) -> set[int]:
         """The stop token ids and the end-of-sequence id."""
         return set(self.stop_token_ids) | ({self.eos_token_id} if self.eos_token_id is not None else set())
 
-    @property
-    def bad_words_token_ids(self) -> list[list[int]] | None:
-        """None: no tokenizer has seen the bad words."""
-        return None
 
-
-def is_number(value: object) -> bool:
-    """Whether the value is an int or a float, and no bool."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def host_config(vocab: int, max_num_seqs: int) -> SimpleNamespace:
-    """An engine configuration with what processors read of vLLM's: batch limits, vocabulary, lengths."""
+def host_config(
+    vocab: int, max_num_seqs: int, logits_processors: Sequence[type | str] | None = None
+) -> SimpleNamespace:
+    """An engine configuration with what processors read of vLLM's: batch limits, vocabulary, lengths, custom ones."""
     model_config = SimpleNamespace(
         get_vocab_size=lambda: vocab,
         max_model_len=4096,
@@ -94,7 +95,7 @@ def host_config(vocab: int, max_num_seqs: int) -> SimpleNamespace:
         hf_text_config=SimpleNamespace(vocab_size=vocab),
         model="",
         tokenizer="",
-        logits_processors=None,
+        logits_processors=logits_processors,
     )
     scheduler_config = SimpleNamespace(
         max_num_seqs=max_num_seqs, max_num_batched_tokens=4096, max_model_len=4096, async_scheduling=False

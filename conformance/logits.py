@@ -67,17 +67,17 @@ PALETTES: dict[str, tuple[Recipe, ...]] = {
 
 
 @functools.lru_cache(maxsize=32)
-def palette(name: str, vocab: int) -> Palette:
-    """The rows of a palette for a vocabulary: always the same ones."""
+def palette(name: str, vocab: int, dtype: torch.dtype = torch.float32) -> Palette:
+    """The rows of a palette for a vocabulary: always the same ones, rounded to the dtype."""
     chance = random.Random(f"{name} {vocab}")
     recipes = PALETTES[name]
-    return to_palette([recipes[row % len(recipes)](chance, vocab) for row in range(ROWS)])
+    return to_palette([recipes[row % len(recipes)](chance, vocab) for row in range(ROWS)], dtype)
 
 
-def to_palette(rows: list[list[float]]) -> Palette:
-    """Rows as a palette of their own."""
+def to_palette(rows: list[list[float]], dtype: torch.dtype = torch.float32) -> Palette:
+    """Rows as a palette of their own, rounded to the dtype."""
     with torch.inference_mode(False):
-        tensor = torch.tensor(rows, dtype=torch.float32)
+        tensor = torch.tensor(rows, dtype=torch.float32).to(dtype).float()
     return Palette(tensor, tensor.tolist(), tensor.view(torch.int32).tolist())
 
 

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 from logitsproc.conformance.bindings import Subject
-from logitsproc.conformance.history import SHARED, STRIDED, WARM_UP, Added, Arrival, Growth, History, Step
+from logitsproc.conformance.history import BFLOAT16, SHARED, STRIDED, WARM_UP, Added, Arrival, Growth, History, Step
 from logitsproc.conformance.kinds import Pool
 from logitsproc.conformance.logits import ROWS
 from logitsproc.conformance.plans import Case, Lowering, Plan, name_of
@@ -44,6 +44,8 @@ OPTION_MIX: tuple[frozenset[str], ...] = (
     frozenset({WARM_UP}),
     frozenset({SHARED, STRIDED, WARM_UP}),
 )
+PICKS = 8
+"""How many of a pool's params one history draws from."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ BEYOND = (LITERAL, OVERLAP, SHRINK, NO_PROMPT)
 class Draw:
     """What the machine draws from: params that use the subject and params that do not, and vocabularies.
 
-    `wide`: whether some histories have a batch of up to WIDE_ROWS, and not of MAX_ROWS.
+    `wide`: whether some histories have a batch of up to WIDE_ROWS, and not of MAX_ROWS. `bfloat16`: whether some have
+    logits of that dtype.
     """
 
     users: Pool
@@ -84,6 +87,16 @@ class Draw:
     vocabs: tuple[int, ...]
     kind: str | None = None
     wide: bool = True
+    bfloat16: bool = False
+
+    def options(self, mix: int) -> frozenset[str]:
+        """The options of a history."""
+        return OPTION_MIX[mix] | ({BFLOAT16} if self.bfloat16 and mix == len(OPTION_MIX) - 1 else set())
+
+    def params(self, pick: int, turn: int) -> dict[str, Any]:
+        """The params of a request, of a user and of another one alike often; a history's turn has its own few."""
+        pool = (self.users if pick % 2 else self.others) or self.users or self.others
+        return pool[(pick // 2 + (turn * PICKS if len(pool) > PICKS else 0)) % len(pool)]
 
 
 @dataclass
@@ -215,7 +228,7 @@ class Machine(RuleBasedStateMachine):
             vocab=vocabs[vocab % len(vocabs)],
             palette=PALETTE_MIX[mix],
             offset=offset,
-            options=OPTION_MIX[options],
+            options=self.drive.draw.options(options),
             kind=self.drive.draw.kind,
         )
         spoken = EXPLICIT if dialect else ELIDED
@@ -248,10 +261,9 @@ class Machine(RuleBasedStateMachine):
             return ()
         come = []
         for pick in which[: max(0, self.session.capacity - len(self.session.live) + leaving)]:
-            pool = self.drive.draw.users if pick % 2 else self.drive.draw.others
-            pool = pool or self.drive.draw.users or self.drive.draw.others
+            params = self.drive.draw.params(pick, self.session.header.offset)
             prompt = PROMPTS[len(self.session.header.requests) % len(PROMPTS)] if self.drive.world.prompts else None
-            arrival = Arrival(dict(pool[pick // 2 % len(pool)]), prompt)
+            arrival = Arrival(dict(params), prompt)
             come.append((self.declare(arrival), False))
         return tuple(come)
 

@@ -15,6 +15,7 @@ from logitsproc.conformance.watch import WATCH, TookTooLong
 from logitsproc.reference.expectation import Expectation, untouched
 from logitsproc.reference.processor import expected_row
 from logitsproc.reference.request import Request
+from logitsproc.reference.row.temperature import is_greedy
 
 CACHED = 20_000
 Author = Callable[[Any, list[int] | None, list[int], torch.Tensor], torch.Tensor]
@@ -27,28 +28,54 @@ class Oracle(Protocol):
     def name(self) -> str:
         """What a report calls it."""
 
-    def expect(self, request: Request, rows: Palette, pick: int) -> Expectation: ...
+    def expect(self, request: Request, rows: Palette, pick: int, skipped: bool) -> Expectation:
+        """skipped: whether the whole batch is greedy, so that argmax-invariant processors are left out."""
 
 
 @dataclass
 class ReferenceOracle:
-    """The row function of the reference for a kind."""
+    """The row function of the reference for a kind; what it has said once is remembered."""
 
     kind: Kind
+    seen: dict[tuple[Any, ...], Expectation] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return f"reference {self.kind.field}"
 
-    def expect(self, request: Request, rows: Palette, pick: int) -> Expectation:
+    def expect(self, request: Request, rows: Palette, pick: int, skipped: bool) -> Expectation:
         """The reference's row; raises CannotRun for params that it has no meaning for."""
-        return reference_row(self.kind, request, rows.values[pick])
+        key = what_a_row_is_of(request, rows, pick, self.kind.reads_outputs)
+        return remembered(
+            self.seen, (*key, skipped), lambda: reference_row(self.kind, request, rows.values[pick], skipped)
+        )
 
 
-def reference_row(kind: Kind, request: Request, logits: Sequence[float]) -> Expectation:
+def what_a_row_is_of(request: Request, rows: Palette, pick: int, reads_outputs: bool = True) -> tuple[Any, ...]:
+    """What the row of a request is a function of."""
+    logits = tuple(rows.bits[pick])
+    if not reads_outputs:
+        return repr(request.params), logits
+    prompt = None if request.prompt is None else tuple(request.prompt)
+    return repr(request.params), logits, prompt, tuple(request.output)
+
+
+def remembered(
+    seen: dict[tuple[Any, ...], Expectation], key: tuple[Any, ...], make: Callable[[], Expectation]
+) -> Expectation:
+    """What was said for the key before, or what is said now."""
+    found = seen.get(key)
+    if found is None:
+        if len(seen) >= CACHED:
+            seen.clear()
+        found = seen[key] = make()
+    return found
+
+
+def reference_row(kind: Kind, request: Request, logits: Sequence[float], skipped: bool) -> Expectation:
     """The reference's row for a request; raises CannotRun for params that it has no meaning for."""
     try:
-        return expected_row(request, kind.row, logits)
+        return expected_row(request, kind.skipped if skipped and kind.skipped else kind.row, logits)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         params = ", ".join(f"{field}={value!r}" for field, value in request.params.items())
         raise CannotRun(f"the reference has no meaning for {params}: {one_line(error)}") from error
@@ -71,16 +98,9 @@ class SoloOracle:
     name: str = "solo"
     seen: dict[tuple[Any, ...], Expectation] = field(default_factory=dict)
 
-    def expect(self, request: Request, rows: Palette, pick: int) -> Expectation:
+    def expect(self, request: Request, rows: Palette, pick: int, skipped: bool) -> Expectation:
         """The row that a fresh processor gives; remembered by what the row is a function of."""
-        prompt = None if request.prompt is None else tuple(request.prompt)
-        key = (repr(request.params), prompt, tuple(request.output), tuple(rows.bits[pick]))
-        found = self.seen.get(key)
-        if found is None:
-            if len(self.seen) >= CACHED:
-                self.seen.clear()
-            found = self.seen[key] = self.run(request, rows, pick)
-        return found
+        return remembered(self.seen, what_a_row_is_of(request, rows, pick), lambda: self.run(request, rows, pick))
 
     def run(self, request: Request, rows: Palette, pick: int) -> Expectation:
         """Adds the request with its outputs to a new processor and applies it once."""
@@ -142,7 +162,7 @@ class AuthorOracle:
     subject: Subject
     name: str
 
-    def expect(self, request: Request, rows: Palette, pick: int) -> Expectation:
+    def expect(self, request: Request, rows: Palette, pick: int, skipped: bool) -> Expectation:
         """The author's row, one rounding wide."""
         params = self.subject.binding.make_params(dict(request.params))
         prompt = None if request.prompt is None else list(request.prompt)
@@ -182,6 +202,6 @@ def uses(oracle: Oracle, request: Request, rows: Palette, outputs: Sequence[Sequ
     for tokens in outputs:
         probe = Request(request.name, request.params, request.prompt, list(tokens))
         for pick in range(0, len(rows.values), 5):
-            if not oracle.expect(probe, rows, pick).untouched:
+            if not oracle.expect(probe, rows, pick, is_greedy(probe.params)).untouched:
                 return True
     return False

@@ -10,6 +10,7 @@ import torch
 
 from logitsproc.conformance.bindings import CannotRun, Subject, one_line
 from logitsproc.conformance.history import (
+    BFLOAT16,
     SHARED,
     STRIDED,
     WARM_UP,
@@ -25,6 +26,7 @@ from logitsproc.conformance.logits import Palette, palette, picks, to_palette
 from logitsproc.conformance.watch import WATCH, TookTooLong
 from logitsproc.reference.batch import Batch, IllFormed, Update, apply_update
 from logitsproc.reference.expectation import Expectation
+from logitsproc.reference.pipeline import skips_invariant
 from logitsproc.reference.processor import keeps_arguments
 from logitsproc.reference.request import Request
 
@@ -62,7 +64,10 @@ class Violation(Exception):
 
 @dataclass(slots=True)
 class Outcome:
-    """What a step gave. `values` and `bits` are None when apply was not called."""
+    """What a step gave. `values` and `bits` are None when apply was not called.
+
+    `skipped`: whether every request of the batch is greedy.
+    """
 
     index: int
     step: Step
@@ -71,10 +76,11 @@ class Outcome:
     batch: Batch
     rows: Palette
     picks: list[int]
+    skipped: bool
     values: list[list[float]] | None = None
     bits: list[list[int]] | None = None
     again: list[list[int]] | None = None
-    same_object: bool = False
+    copied: bool = False
 
 
 @dataclass
@@ -100,7 +106,7 @@ class Player:
             self.processor = WATCH.call(self.subject.build, self.header.vocab)
         except TookTooLong:
             raise CannotRun(f"{self.subject.target}(...) did not return in time") from None
-        self.rows = palette(self.header.palette, self.header.vocab)
+        self.rows = palette(self.header.palette, self.header.vocab, dtype_of(self.header))
         self.invariant = self.ask_invariance()
         for name, arrival in self.header.requests.items():
             self.arrive(name, arrival)
@@ -152,7 +158,8 @@ class Player:
             self.settle(growth)
         names = [None if request is None else request.name for request in self.batch]
         rows, chosen = shown(self.header, step, self.count, names)
-        outcome = Outcome(self.count, step, update, before, self.batch, rows, chosen)
+        skipped = skips_invariant(self.batch)
+        outcome = Outcome(self.count, step, update, before, self.batch, rows, chosen, skipped)
         if step.applies:
             self.applying = outcome
             self.apply(outcome)
@@ -230,7 +237,7 @@ class Player:
         logits = self.logits(outcome.rows, outcome.picks)
         returned = self.call("apply", logits)
         got = self.checked(returned, size)
-        outcome.same_object = returned is logits
+        outcome.copied = returned is not logits and returned.dtype == logits.dtype
         outcome.values = got.tolist()
         outcome.bits = got.view(torch.int32).tolist()
         for _ in range(outcome.step.applies - 1):
@@ -239,16 +246,16 @@ class Player:
         self.check_lists("apply", outcome.step)
 
     def logits(self, rows: Palette, chosen: list[int]) -> torch.Tensor:
-        """A new float32 [rows, vocab] tensor; a slice of a wider one if the history is strided."""
-        plain = rows.tensor[torch.tensor(chosen, dtype=torch.long)]
+        """A new [rows, vocab] tensor; a slice of a wider one if the history is strided."""
+        plain = rows.tensor[torch.tensor(chosen, dtype=torch.long)].to(dtype_of(self.header))
         if STRIDED not in self.header.options:
             return plain
-        wide = torch.cat([plain, torch.full((len(chosen), PADDING), PADDING_VALUE)], dim=1)
+        wide = torch.cat([plain, torch.full((len(chosen), PADDING), PADDING_VALUE, dtype=plain.dtype)], dim=1)
         self.padding = wide[:, self.header.vocab :]
         return wide[:, : self.header.vocab]
 
     def checked(self, got: Any, size: int) -> torch.Tensor:
-        """PROC-SHAPE: what apply returned, contiguous; it is float32 [size, vocab] on the CPU, else Violation."""
+        """PROC-SHAPE, PIPE-FLOAT: what apply returned, contiguous; float32 [size, vocab] on the CPU, else Violation."""
         if not isinstance(got, torch.Tensor):
             raise Violation("PROC-SHAPE", f"apply returned {type(got).__name__}, not a tensor", self.count)
         if self.padding is not None and bool((self.padding != PADDING_VALUE).any()):
@@ -256,8 +263,8 @@ class Player:
         wanted = (size, self.header.vocab)
         if tuple(got.shape) != wanted or got.dtype != torch.float32 or got.device.type != "cpu":
             given = f"{got.dtype} {list(got.shape)} on {got.device}"
-            message = f"apply was given torch.float32 {list(wanted)} on cpu and returned {given}"
-            raise Violation("PROC-SHAPE", message, self.count)
+            message = f"apply was given {dtype_of(self.header)} {list(wanted)} on cpu and returned {given}"
+            raise Violation("PIPE-FLOAT" if BFLOAT16 in self.header.options else "PROC-SHAPE", message, self.count)
         return got if got.is_contiguous() else got.contiguous()
 
     def call(self, method: str, argument: Any) -> Any:
@@ -274,12 +281,18 @@ class Player:
 
 def shown(header: History, step: Step, index: int, names: Sequence[str | None]) -> tuple[Palette, list[int]]:
     """The rows that the batch is shown at a step: of the palette, but for requests whose logits are written out."""
-    rows, chosen = palette(header.palette, header.vocab), picks(header.offset, index, len(names))
+    dtype = dtype_of(header)
+    rows, chosen = palette(header.palette, header.vocab, dtype), picks(header.offset, index, len(names))
     if not step.sights:
         return rows, chosen
     written = {sight.request: list(sight.logits) for sight in step.sights}
     values = [written.get(name or "", rows.values[pick]) for name, pick in zip(names, chosen, strict=True)]
-    return to_palette(values), list(range(len(values)))
+    return to_palette(values, dtype), list(range(len(values)))
+
+
+def dtype_of(header: History) -> torch.dtype:
+    """The dtype of the logits that the subject is given."""
+    return torch.bfloat16 if BFLOAT16 in header.options else torch.float32
 
 
 def where(error: BaseException) -> str:

@@ -68,11 +68,10 @@ class SubjectCollector(pytest.Collector):
 
     def collect(self) -> Iterable[ClauseItem]:
         """One item a clause in scope."""
-        from logitsproc.conformance.suite import speaks_of
-        from logitsproc.spec import clauses
+        from logitsproc.conformance.suite import owed, speaks_of
 
-        for clause in clauses().values():
-            if "processor" in clause.bearers and speaks_of(clause, self.settings.kind):
+        for clause in owed(self.settings.kind):
+            if speaks_of(clause, self.settings.kind):
                 yield ClauseItem.from_parent(self, name=clause.id)
 
     def report(self) -> Any:

@@ -15,6 +15,7 @@ from logitsproc.conformance.oracles import reference_row
 from logitsproc.conformance.suite import Failure, Run, Settings, conditions
 from logitsproc.reference.batch import IllFormed
 from logitsproc.reference.expectation import admits
+from logitsproc.reference.pipeline import skips_invariant
 
 MAX_BYTES = 10_000_000
 
@@ -47,14 +48,15 @@ def check_drawings(history: History) -> None:
 def check_sights(history: History, kind: Kind | None) -> None:
     """Raises IllFormed where a row that is shown is not as wide as the vocabulary, or not what the reference gives."""
     requests = {name: new_request(name, arrival) for name, arrival in history.requests.items()}
-    for number, step in enumerate(history.steps):
+    for number, (step, names) in enumerate(zip(history.steps, batches(history), strict=True)):
+        skipped = skips_invariant([requests[name] for name in names if name is not None])
         for growth in step.growth:
             grow(requests[growth.request].output, growth)
         for sight in step.sights:
             if len(sight.logits) != history.vocab:
                 raise IllFormed(f"step {number} shows {sight.request} {len(sight.logits)} logits, of {history.vocab}")
             request = requests[sight.request]
-            if kind is not None and not admits(reference_row(kind, request, sight.logits), sight.expected):
+            if kind is not None and not admits(reference_row(kind, request, sight.logits, skipped), sight.expected):
                 raise IllFormed(f"step {number} shows {sight.request} a row that the reference does not give")
 
 

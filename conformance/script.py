@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from logitsproc.conformance.bindings import MAX_NUM_SEQS, PLAIN, VLLM, Subject
-from logitsproc.conformance.history import STRIDED, WARM_UP, Arrival, History, Step
+from logitsproc.conformance.history import BFLOAT16, STRIDED, WARM_UP, Arrival, History, Step
 from logitsproc.conformance.logits import palette
 from logitsproc.conformance.notation import drawn, format_drawing, format_number, format_step
-from logitsproc.conformance.player import PADDING, PADDING_VALUE, PLACEHOLDER, WARM_UP_ROWS, shown
+from logitsproc.conformance.player import PADDING, PADDING_VALUE, PLACEHOLDER, WARM_UP_ROWS, dtype_of, shown
 
 TYPES = {
     PLAIN: [
@@ -38,7 +38,8 @@ def as_script(history: History, subject: Subject) -> str:
     lines += [line for name, arrival in history.requests.items() for line in arrival_lines(name, arrival, subject)]
     if WARM_UP in history.options:
         lines += ["", "# warm-up, before any request", "processor.update_state(None)"]
-        lines += apply_lines(history, palette(history.palette, history.vocab).values[:WARM_UP_ROWS])
+        rows = palette(history.palette, history.vocab, dtype_of(history))
+        lines += apply_lines(history, rows.values[:WARM_UP_ROWS])
     for index, (step, drawing) in enumerate(zip(history.steps, drawn(history), strict=True)):
         names = drawing or []
         title = f"{format_step(step)}  => {format_drawing(names)}"
@@ -105,4 +106,5 @@ def apply_lines(history: History, rows: list[list[float]]) -> list[str]:
     if STRIDED in history.options:
         padding = f"torch.full(({len(rows)}, {PADDING}), {PADDING_VALUE})"
         lines.append(f"logits = torch.cat([logits, {padding}], dim=1)[:, :{history.vocab}]")
-    return [*lines, "print(processor.apply(logits))"]
+    given = "logits.bfloat16()" if BFLOAT16 in history.options else "logits"
+    return [*lines, f"print(processor.apply({given}))"]

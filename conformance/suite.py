@@ -13,16 +13,18 @@ from typing import Any
 
 import torch
 
-from logitsproc.conformance.bindings import CannotRun, Subject, one_line
+from logitsproc.conformance.bindings import VLLM, CannotRun, Subject, one_line, refuse_abstract
 from logitsproc.conformance.checks import judge
 from logitsproc.conformance.diagnosis import Diagnosis, Doctor
 from logitsproc.conformance.evidence import OBSERVED_EVERY, Evidence, Observer, witness
 from logitsproc.conformance.faults import FAULTS, Belief
-from logitsproc.conformance.history import Arrival, History, new_request
-from logitsproc.conformance.kinds import KINDS, SMALLEST_VOCAB, Kind, Pool
+from logitsproc.conformance.findings import Finding
+from logitsproc.conformance.history import BFLOAT16, Arrival, Growth, History, new_request
+from logitsproc.conformance.kinds import KINDS, SMALLEST_VOCAB, STAGES, Kind, Pool
+from logitsproc.conformance.loading import check_loading, require_pipeline
 from logitsproc.conformance.logits import palette
 from logitsproc.conformance.machine import BEYOND, LITERAL, REACHABLE, TOKENS, Draw, Drive, Enough, World, explore
-from logitsproc.conformance.miniatures.controls import CANARIES
+from logitsproc.conformance.miniatures.canaries import CANARIES
 from logitsproc.conformance.oracles import (
     Author,
     Oracle,
@@ -32,9 +34,17 @@ from logitsproc.conformance.oracles import (
     load_oracle,
     uses,
 )
-from logitsproc.conformance.plans import Case, lower
+from logitsproc.conformance.plans import Case, Plan, lower
 from logitsproc.conformance.player import Outcome, Player, Violation
 from logitsproc.conformance.shrinking import shrink
+from logitsproc.conformance.validation import (
+    NO_FLOATS,
+    check_validation,
+    check_vocabulary,
+    edges,
+    fields_of,
+    has_validation,
+)
 from logitsproc.conformance.watch import WATCH, TookTooLong
 from logitsproc.reference.batch import IllFormed
 from logitsproc.reference.request import Request
@@ -48,7 +58,7 @@ CANARY_HISTORIES = 100
 CASES_FOR_DIAGNOSIS = 60
 OUT_OF_SCOPE_LIMIT = 10
 ENOUGH_BEYOND = 60
-JUDGED_SHARE = 0.7
+JUDGED_SHARE = 0.55
 PROBED_LENGTHS = (0, 1, 3, len(TOKENS))
 NEED_OUTPUTS = ("PROC-LIVE-OUTPUTS", "PROC-QUIET")
 NEED_IDS = ("PROC-PLACEHOLDER",)
@@ -88,7 +98,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Failure:
-    """A violation with its smallest history, the clause it breaks, and the world it happened in."""
+    """A violation with its smallest history, the clause it breaks, and the world it happened in.
+
+    `script`: the lines that show it where no history does.
+    """
 
     clause: Clause
     history: History
@@ -96,6 +109,7 @@ class Failure:
     world: World
     fault: str | None
     reproduced: bool
+    script: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,9 +158,9 @@ class Report:
     @property
     def scope(self) -> str:
         """What the verdict extends to: everything, or reachable updates only."""
-        if all(beyond.complete and beyond.failure is None for beyond in self.beyond):
-            return "every well-formed update"
-        return "reachable updates"
+        if self.settings.subject.reachable or not all(b.complete and b.failure is None for b in self.beyond):
+            return "reachable updates"
+        return "every well-formed update"
 
 
 def run(settings: Settings) -> Report:
@@ -176,18 +190,26 @@ def chosen_clauses(glob: str) -> list[Clause]:
     return chosen
 
 
+def owed(kind: Kind | None) -> list[Clause]:
+    """The clauses that a subject owes which implements the kind, or none."""
+    bearers = ("processor",) if kind is None else kind.bearers
+    return [clause for clause in clauses().values() if set(bearers) & set(clause.bearers)]
+
+
 def speaks_of(clause: Clause, kind: Kind | None) -> bool:
     """Whether a clause is about every processor, or about the transformation of a kind."""
     if clause.chapter in ("batch", "processor"):
         return True
-    return kind is not None and (clause.chapter == kind.chapter or clause.id == kind.numeric)
+    if kind is None:
+        return False
+    return clause.chapter in (*kind.chapters, "validation") or clause.id in kind.numerics
 
 
 class Run:
     """The state of one run."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+        settings = self.settings = replace(settings, subject=prepared(settings))
         self.started = time.monotonic()
         self.tier = TIERS[settings.tier]
         seconds = self.tier.seconds if settings.seconds is None else settings.seconds
@@ -197,6 +219,7 @@ class Run:
         self.beyond_evidence = Evidence()
         self.outside: list[Failure] = []
         self.outside_count = 0
+        self.shortfalls: dict[str, str] = {}
         self.stopped_early = False
         self.oracle = make_oracle(settings)
         pool, self.refused = accepted(settings.subject, make_pool(settings))
@@ -205,7 +228,13 @@ class Run:
         self.user_keys = {repr(params): self.probe(params) for params in pool}
         users = [params for params in pool if self.user_keys[repr(params)]]
         others = [params for params in pool if not self.user_keys[repr(params)]]
-        self.draw = Draw(users, others, self.vocabs, settings.kind.field if settings.kind else None)
+        self.draw = self.draw_from(users, others, settings.kind)
+
+    def draw_from(self, users: Pool, others: Pool, kind: Kind | None) -> Draw:
+        """What histories are drawn from."""
+        if kind is None:
+            return Draw(users, others, self.vocabs)
+        return Draw(users, others, self.vocabs, kind.field, bfloat16=kind.bfloat16)
 
     def probe(self, params: dict[str, Any]) -> bool:
         """Whether these params use the subject, as the oracle sees it."""
@@ -223,13 +252,14 @@ class Run:
         return self.user_keys[key]
 
     def report(self) -> Report:
-        """Canary first, then the world to be judged, then the worlds beyond it."""
+        """Canary first, then what needs no history, then the world to be judged, then the worlds beyond it."""
         self.canary()
-        failure = self.explore(REACHABLE, self.tier.histories)
+        failure = self.look() or self.explore(REACHABLE, self.tier.histories)
         beyond: list[Beyond] = []
-        for done, world in enumerate(BEYOND):
+        worlds = [world for world in BEYOND if not (world.literal and self.settings.subject.reachable)]
+        for done, world in enumerate(worlds):
             if failure is None:
-                beyond.append(self.explore_beyond(world, len(BEYOND) - done))
+                beyond.append(self.explore_beyond(world, len(worlds) - done))
                 failure = beyond[-1].failure if self.is_judged(world) else None
         results = self.results(failure, beyond)
         return Report(
@@ -248,6 +278,45 @@ class Run:
             time.monotonic() - self.started,
         )
 
+    def look(self) -> Failure | None:
+        """What the subject refuses, what it loads, and what it does at the edges of its params."""
+        kind, subject = self.settings.kind, self.settings.subject
+        if kind is None:
+            return None
+        try:
+            found = self.first_trouble(findings(subject, kind))
+        except TookTooLong:
+            raise CannotRun(f"{subject.target} did not return in time") from None
+        return found or self.at_the_edges(subject, kind)
+
+    def first_trouble(self, found: Iterator[Finding]) -> Failure | None:
+        """The first finding that breaks a MUST; the others are counted, or noted where they break a SHOULD."""
+        for finding in found:
+            clause = clauses()[finding.clause]
+            self.evidence.fired[clause.id] += 1
+            if finding.trouble is None:
+                self.evidence.witnessed[clause.id] += 1
+            elif not clause.is_must:
+                self.shortfalls.setdefault(clause.id, finding.trouble)
+            elif fnmatch.fnmatchcase(clause.id, self.settings.glob):
+                violation = Violation(clause.id, finding.trouble, 0)
+                return Failure(clause, History(), violation, REACHABLE, None, True, finding.lines)
+        return None
+
+    def at_the_edges(self, subject: Subject, kind: Kind) -> Failure | None:
+        """VAL-LATER: params at the edge of their domain are played for two steps, and do not raise."""
+        validates = has_validation(subject)
+        for params in edges(kind):
+            case = at_edge(params, kind)
+            violation = self.replay(lower(case))
+            if violation is None:
+                self.evidence.witnessed["VAL-LATER"] += validates
+            elif validates and violation.clause == "PROC-EXCEPTION":
+                return Failure(clauses()["VAL-LATER"], lower(case), violation, REACHABLE, None, True)
+            else:
+                return self.failure(REACHABLE, case, violation)
+        return None
+
     def explore_beyond(self, world: World, left: int) -> Beyond:
         """What comes out in a world beyond the reachable one, in its share of the time when so many are left."""
         evidence = self.evidence_of(world)
@@ -259,10 +328,11 @@ class Run:
     def canary(self) -> None:
         """A miniature of the same kind must fail, or the suite is broken."""
         kind = self.settings.kind or KINDS["min_p"]
-        subject = replace(self.settings.subject, target=f"canary:{kind.field}", factory=CANARIES[kind.field])
+        plain = replace(self.settings.subject, target=f"canary:{kind.field}", factory=CANARIES[kind.field])
+        subject = kind.prepare(plain)
         oracle: Oracle = ReferenceOracle(kind) if self.settings.kind else SoloOracle(subject)
         chance = random.Random(self.settings.seed)
-        draw = Draw(kind.users(chance), kind.others(chance), VOCABS, kind.field)
+        draw = self.draw_from(kind.users(chance), kind.others(chance), kind)
         drive = Drive(subject, REACHABLE, draw, lambda player, outcome: discard(judge(player, outcome, oracle)))
         explore(drive, CANARY_HISTORIES, self.settings.seed)
         if drive.failure is None:
@@ -324,6 +394,8 @@ class Run:
 
     def named(self, history: History, violation: Violation, world: World) -> Failure:
         """The failure with its clause."""
+        if BFLOAT16 in history.options:
+            return Failure(clauses()["PIPE-FLOAT"], history, violation, world, None, True)
         if world.clause is not None and self.replay(ordinary(history)) is None:
             return Failure(clauses()[world.clause], history, violation, world, None, True)
         diagnosis = self.diagnose(history, violation)
@@ -365,7 +437,7 @@ class Run:
         enough = (time.monotonic() + self.end) / 2
         drive = Drive(
             self.settings.subject,
-            LITERAL,
+            REACHABLE if self.settings.subject.reachable else LITERAL,
             self.draw,
             lambda player, outcome: None,
             begin=lambda: time.monotonic() < enough,
@@ -379,8 +451,7 @@ class Run:
 
     def results(self, failure: Failure | None, beyond: list[Beyond]) -> list[ClauseResult]:
         """How every clause that a processor owes fared."""
-        owed = [clause for clause in clauses().values() if "processor" in clause.bearers]
-        return [self.result(clause, failure, beyond) for clause in owed]
+        return [self.result(clause, failure, beyond) for clause in owed(self.settings.kind)]
 
     def result(self, clause: Clause, failure: Failure | None, beyond: list[Beyond]) -> ClauseResult:
         """How one clause fared."""
@@ -405,6 +476,8 @@ class Run:
 
     def shortfall(self, clause: Clause, beyond: list[Beyond]) -> str:
         """Where a clause that says SHOULD is not met, or nothing."""
+        if clause.id in self.shortfalls:
+            return self.shortfalls[clause.id]
         if clause.id == "PROC-IDLE" and self.evidence.idle_copies:
             return f"another object was returned {self.evidence.idle_copies:,} times"
         worlds = [seen.world.says for seen in beyond if seen.failure and seen.failure.clause.id == clause.id]
@@ -415,9 +488,11 @@ class Run:
         kind = self.settings.kind
         if not speaks_of(clause, kind):
             return "another transformation"
+        if clause.chapter == "validation" and kind is not None:
+            return validation_not_applicable(clause, kind, self.settings.subject)
         if clause.id == "PROC-ARGMAX" and not self.claims_invariance():
             return "claims no invariance"
-        if kind is not None and clause.id in NEED_IDS:
+        if kind is not None and clause.id in NEED_IDS and not kind.reads_ids:
             return "ids play no part"
         if kind is not None and clause.id in NEED_OUTPUTS and not kind.reads_outputs:
             return "outputs play no part"
@@ -488,6 +563,40 @@ def verdict(failure: Failure | None, results: list[ClauseResult]) -> str:
     return CONFORMANT if "held" in statuses and "unproven" not in statuses else UNPROVEN
 
 
+def prepared(settings: Settings) -> Subject:
+    """The subject that is run; raises CannotRun when no instance of it can be made."""
+    subject = settings.kind.prepare(settings.subject) if settings.kind else settings.subject
+    refuse_abstract(subject.target, subject.factory)
+    return subject
+
+
+def findings(subject: Subject, kind: Kind) -> Iterator[Finding]:
+    """What is found without a history."""
+    yield from check_validation(subject, kind)
+    if "host" in kind.bearers and subject.binding.name == VLLM:
+        yield from check_vocabulary(subject.binding)
+    if "loader" in kind.bearers:
+        require_pipeline(subject)
+        yield from check_loading(subject)
+
+
+def at_edge(params: dict[str, Any], kind: Kind) -> Case:
+    """One request with these params, for two steps."""
+    plans = (Plan(come=(("A", False),)), Plan(growth=(Growth("A", (TOKENS[0],)),)))
+    return Case(History({"A": Arrival(params)}, kind=kind.field), plans)
+
+
+def validation_not_applicable(clause: Clause, kind: Kind, subject: Subject) -> str:
+    """Why a clause of the validation chapter does not speak about this subject, or nothing."""
+    if clause.id == "VAL-VOCABULARY":
+        return "" if subject.binding.name == VLLM else "the suite is the host"
+    if not fields_of(kind):
+        return "no field of its own"
+    if not has_validation(subject):
+        return "has no validate_params"
+    return "" if clause.id != "VAL-FLOAT" or set(fields_of(kind)) & set(NO_FLOATS) else "another transformation"
+
+
 def discard(_: object) -> None:
     """Drops a value."""
 
@@ -502,11 +611,11 @@ def make_oracle(settings: Settings) -> Oracle:
 
 
 def make_pool(settings: Settings) -> Pool:
-    """The params that requests draw from: the author's and none, or the kind's, or a mix of all kinds."""
+    """The params that requests draw from: the author's and none, or the kind's, or a mix of all stages'."""
     if settings.params is not None:
         return [*settings.params, {}] if {} not in settings.params else list(settings.params)
     chance = random.Random(settings.seed)
-    kinds = [settings.kind] if settings.kind else list(KINDS.values())
+    kinds = [settings.kind] if settings.kind else STAGES
     pool = [params for kind in kinds for params in (*kind.users(chance), *kind.others(chance))]
     return [params for place, params in enumerate(pool) if params not in pool[:place]]
 
@@ -520,7 +629,7 @@ def accepted(subject: Subject, pool: Pool) -> tuple[Pool, int]:
         try:
             if validate is not None:
                 WATCH.call(validate, made)
-        except ValueError:
+        except subject.binding.refusals:
             continue
         except TookTooLong:
             raise CannotRun(f"{subject.target}.validate_params did not return in time") from None

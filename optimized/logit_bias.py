@@ -61,7 +61,7 @@ class LogitBiasLogitsProcessor:
         return logits
 
 
-def bias(params: Any, output: list[int]) -> Bias | None:
+def bias(params: Any, prompt: list[int] | None, output: list[int]) -> Bias | None:
     """BIAS-NEUTRAL: the request's bias, or None when it names no token."""
     named = params.logit_bias
     return Bias(token_ids(named), float_values(named.values())) if named else None

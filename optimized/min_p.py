@@ -61,7 +61,7 @@ class MinPLogitsProcessor:
         return logits
 
 
-def log_share(params: Any, output: list[int]) -> float | None:
+def log_share(params: Any, prompt: list[int] | None, output: list[int]) -> float | None:
     """MINP-NEUTRAL: ln(min_p), or None for 0, which asks for nothing."""
     return math.log(params.min_p) if params.min_p else None
 

@@ -73,7 +73,7 @@ class MinTokensLogitsProcessor:
         return logits.index_put_(self.index, self.masked)
 
 
-def minimum(params: Any, output: list[int]) -> Minimum | None:
+def minimum(params: Any, prompt: list[int] | None, output: list[int]) -> Minimum | None:
     """MINTOK-NEUTRAL, MINTOK-EOS: the request's minimum, or None without one or without a stop token."""
     stops = params.all_stop_token_ids
     return Minimum(params.min_tokens, output, token_ids(stops)) if params.min_tokens and stops else None

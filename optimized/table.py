@@ -82,17 +82,18 @@ class RowTable:
 class Users(Generic[State]):
     """The states of the requests that use a processor, one a slot; the other requests have none.
 
-    state_of: (sampling params, live output token ids) -> the state, or None for a request that is no user.
+    state_of: (sampling params, prompt token ids or None, live output token ids) -> the state, or None for a request
+    that is no user.
 
-    >>> users = Users(lambda params, output: params)
+    >>> users = Users(lambda params, prompt, output: params)
     >>> for row, params in enumerate(["A", None, "C"]):
-    ...     users.add(row, params, [])
+    ...     users.add(row, params, None, [])
     >>> users.move(2, 0, both_ways=False)
     >>> users.by_row()
     {0: 'C'}
     """
 
-    def __init__(self, state_of: Callable[[Any, list[int]], State | None]) -> None:
+    def __init__(self, state_of: Callable[[Any, list[int] | None, list[int]], State | None]) -> None:
         self.table = RowTable()
         self.states: dict[int, State] = {}
         self.state_of = state_of
@@ -101,8 +102,8 @@ class Users(Generic[State]):
         """UPD-ORDER, UPD-SEQUENCE, UPD-OVERLAP: removed, then added, then moved, each in the order listed."""
         for row in update.removed:
             self.remove(row)
-        for row, params, _, output in update.added:
-            self.add(row, params, output)
+        for row, params, prompt, output in update.added:
+            self.add(row, params, prompt, output)
         for source, destination, direction in update.moved:
             self.move(source, destination, direction.name == "SWAP")
 
@@ -117,11 +118,11 @@ class Users(Generic[State]):
         self.table.remove(row)
         self.forget(row)
 
-    def add(self, row: int, params: Any, output: list[int]) -> None:
+    def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
         """UPD-ADD, UPD-REPLACE, UPD-EXTEND: the request's state, or none, replaces what the slot held."""
         slot = self.table.add(row)
         self.states.pop(slot, None)
-        state = self.state_of(params, output)
+        state = self.state_of(params, prompt, output)
         if state is not None:
             self.states[slot] = state
 

@@ -13,13 +13,16 @@ from logitsproc.reference.numerics import MASKED
 class Expectation:
     """Token t is in [low[t], high[t]]; a masked token has both at -inf; a token in `either` may be masked too.
 
-    `untouched` says more: the row comes out bit for bit as it went in.
+    `kept` bounds how many tokens of `either` are not masked, where that is known.
+    `untouched` says more: the row comes out bit for bit as it went in. `signs`: whether a zero keeps its sign.
     """
 
     low: Sequence[float]
     high: Sequence[float]
     either: frozenset[int] = frozenset()
     untouched: bool = False
+    kept: tuple[int, int] | None = None
+    signs: bool = True
 
 
 def untouched(logits: Sequence[float]) -> Expectation:
@@ -55,7 +58,8 @@ def refused(expectation: Expectation, got: Sequence[float]) -> list[int]:
     >>> refused(exact([0.0, math.nan, 2.0]), [0.0, math.nan, 2.5])
     [2]
     """
-    return [token for token, value in enumerate(got) if not admits_token(expectation, token, value)]
+    wrong = [token for token, value in enumerate(got) if not admits_token(expectation, token, value)]
+    return wrong or miscounted(expectation, got)
 
 
 def admits_token(expectation: Expectation, token: int, value: float) -> bool:
@@ -68,3 +72,18 @@ def admits_token(expectation: Expectation, token: int, value: float) -> bool:
     if math.isnan(low):
         return math.isnan(value)
     return low <= value <= high or (value == MASKED and token in expectation.either)
+
+
+def miscounted(expectation: Expectation, got: Sequence[float]) -> list[int]:
+    """TOPP-TIES, NUM-MASS: the tokens that may be kept or masked, when too many or too few of them are kept.
+
+    >>> miscounted(Expectation([0.0, 0.0], [0.0, 0.0], frozenset({0, 1}), kept=(1, 1)), [0.0, 0.0])
+    [0, 1]
+    """
+    if expectation.kept is None:
+        return []
+    least, most = expectation.kept
+    kept = [token for token in sorted(expectation.either) if got[token] != MASKED]
+    if len(kept) > most:
+        return kept
+    return sorted(expectation.either - set(kept)) if len(kept) < least else []

@@ -1,4 +1,4 @@
-"""Float32 arithmetic on Python floats, and the band in which a threshold may fall either way."""
+"""Float32 arithmetic on Python floats, and the bands in which a rounding or a threshold may fall either way."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from ctypes import c_float
 MASKED = -math.inf
 EPSILON = 2.0**-23
 """The relative spacing of float32."""
+SMALLEST = 2.0**-149
+"""The smallest float32 above 0."""
 
 
 def f32(value: float) -> float:
@@ -32,6 +34,40 @@ def rounded(value: float, parameter: float) -> tuple[float, float]:
     return (other, one) if other < one else (one, other)
 
 
+def scaled(exact: float) -> tuple[float, float]:
+    """NUM-SCALE: what a logit may be whose product or quotient with a parameter is exactly this.
+
+    >>> scaled(0.0), scaled(-math.inf)
+    ((0.0, 0.0), (-inf, -inf))
+    >>> low, high = scaled(3.0)
+    >>> low < 3.0 < high
+    True
+    """
+    return spread(exact, 2 * EPSILON * abs(exact) + SMALLEST if exact else 0.0)
+
+
+def lowered(logit: float, parameter: float, count: int) -> tuple[float, float]:
+    """NUM-PRODUCT: what a logit may be that a parameter is taken from so many times.
+
+    >>> low, high = lowered(1.0, 0.1, 3)
+    >>> low < 1.0 - 0.3 < high
+    True
+    """
+    taken = parameter * count
+    return spread(logit - taken, EPSILON / 2 * (count + 2) * (abs(logit) + abs(taken)) + count * SMALLEST)
+
+
+def spread(exact: float, slack: float) -> tuple[float, float]:
+    """NUM-SCALE, NUM-PRODUCT: the float32 numbers from exact - slack to exact + slack; what is not finite stays.
+
+    >>> spread(1.0, 0.25), spread(math.inf, math.inf)
+    ((0.75, 1.25), (inf, inf))
+    """
+    if not math.isfinite(exact):
+        return exact, exact
+    return f32(exact - slack), f32(exact + slack)
+
+
 def band(log_share: float, edge: float) -> float:
     """NUM-BAND: half the width, in logits, of the zone around a threshold where either answer is right.
 
@@ -41,3 +77,12 @@ def band(log_share: float, edge: float) -> float:
     True
     """
     return EPSILON * (4 + abs(log_share) + abs(edge))
+
+
+def mass_band(tokens: int) -> float:
+    """NUM-MASS: half the width, in probability, of the zone around p where either answer is right.
+
+    >>> mass_band(1) == 2.0**-18
+    True
+    """
+    return 2.0**-18 + 2.0**-24 * math.log2(tokens)

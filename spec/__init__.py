@@ -12,10 +12,30 @@ from dataclasses import dataclass
 from importlib import metadata, resources
 
 LEVELS = ("MUST NOT", "MUST", "SHOULD", "MAY")
-CHAPTERS = ("batch", "producer", "processor", "min-p", "logit-bias", "min-tokens", "numerics")
+CHAPTERS = (
+    "batch",
+    "producer",
+    "processor",
+    "pipeline",
+    "allowed-token-ids",
+    "bad-words",
+    "min-tokens",
+    "logit-bias",
+    "repetition-penalty",
+    "frequency-penalty",
+    "presence-penalty",
+    "temperature",
+    "min-p",
+    "top-k",
+    "top-p",
+    "validation",
+    "loading",
+    "numerics",
+)
 
 HEADING = re.compile(r"^### ([A-Z]+(?:-[A-Z]+)+): (.+)$", re.MULTILINE)
 LEVEL = re.compile(rf"^\*\*({'|'.join(LEVELS)})\*\* · (.+)$", re.MULTILINE)
+CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```history\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 UPSTREAM = re.compile(r"^\*Upstream\.\* (.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 WHY = re.compile(r"^\*Why\.\* (.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
@@ -25,7 +45,8 @@ WHY = re.compile(r"^\*Why\.\* (.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 class Clause:
     """One citable sentence.
 
-    `level` is MUST, MUST NOT, SHOULD or MAY; `bearers` are who owes it; `examples` are histories in the notation;
+    `level` is MUST, MUST NOT, SHOULD or MAY; `bearers` are who owes it; `examples` are histories in the notation,
+    `sessions` are Python sessions on the reference;
     `upstream` names file, symbol and blob id; `chapter` is the Markdown file without its ending.
     """
 
@@ -36,6 +57,7 @@ class Clause:
     sentence: str
     why: str
     examples: tuple[str, ...]
+    sessions: tuple[str, ...]
     upstream: str
     chapter: str
 
@@ -86,7 +108,6 @@ def read_clause(name: str, title: str, body: str, chapter: str) -> Clause:
     if not sentence:
         raise SpecError(f"{chapter}.md: {name} has no sentence")
     bearers = tuple(bearer.strip() for bearer in level[2].split(","))
-    examples = tuple(BLOCK.findall(body))
     return Clause(
         name,
         title,
@@ -94,7 +115,8 @@ def read_clause(name: str, title: str, body: str, chapter: str) -> Clause:
         bearers,
         sentence,
         " ".join(why[1].split()),
-        examples,
+        tuple(BLOCK.findall(body)),
+        tuple(CODE.findall(body)),
         " ".join(upstream[1].split()),
         chapter,
     )

@@ -5,15 +5,35 @@ from types import ModuleType
 
 from logitsproc.conformance.faults import clause_of
 from logitsproc.conformance.kinds import KINDS, Kind
-from logitsproc.conformance.miniatures import consumers, controls, producers, rows
+from logitsproc.conformance.miniatures import (
+    adapters,
+    consumers,
+    controls,
+    edits,
+    masks,
+    penalties,
+    pipelines,
+    producers,
+    thresholds,
+    validators,
+)
+from logitsproc.spec import clauses
 
-BASES = {controls.MinP: "min_p", controls.LogitBias: "logit_bias", controls.MinTokens: "min_tokens"}
+BASES = {control: field for field, control in controls.CONTROLS.items()} | {
+    pipelines.Pipeline: "pipeline",
+    adapters.Adapter: "adapter",
+}
 NO_REPEAT = [{"extra_args": {"no_repeat": True}}]
 
 
 def classes(module: ModuleType) -> list[type]:
     """The miniatures that a module defines."""
     return [cls for cls in vars(module).values() if inspect.isclass(cls) and cls.__module__ == module.__name__]
+
+
+def wrong(module: ModuleType) -> list[type]:
+    """The miniatures of a module that has right classes too."""
+    return [cls for cls in classes(module) if clause_of(cls) in clauses()]
 
 
 def functions(module: ModuleType) -> list:
@@ -28,6 +48,26 @@ def kind_of(miniature: type) -> Kind | None:
 
 
 CONSUMERS = classes(consumers)
-ROWS = classes(rows)
+ROWS = [miniature for module in (masks, edits, penalties, thresholds) for miniature in classes(module)]
+VALIDATORS = wrong(validators)
+PIPELINES = [*wrong(pipelines), *wrong(adapters), *VALIDATORS]
+HOSTS = [validators.lets_everyone_in]
 PRODUCERS = functions(producers)
-CONTROLS = [controls.MinP, controls.LogitBias, controls.MinTokens, controls.NoRepeat]
+CONTROLS = [
+    *controls.CONTROLS.values(),
+    controls.MaskTable,
+    controls.NoRepeat,
+    pipelines.Pipeline,
+    adapters.Adapter,
+    validators.ValidatedMinP,
+    validators.ValidatedBias,
+]
+SOLO_CONTROLS = [
+    controls.MinP,
+    controls.LogitBias,
+    controls.MinTokens,
+    controls.RepetitionPenalty,
+    controls.TopP,
+    controls.MaskTable,
+    controls.NoRepeat,
+]

@@ -5,10 +5,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from marks import replaced
 from typer.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
-from figures import replace
 
 from logitsproc.conformance.cli import app
 
@@ -33,4 +31,5 @@ def failure(readme: str) -> str:
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    replace(path, "failure", failure(path.read_text()))
+    readme = path.read_text()
+    path.write_text(replaced(readme, "failure", failure(readme)))

@@ -65,7 +65,7 @@ def test_a_target_that_cannot_be_run_is_one_line(target: str, says: str) -> None
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--as", "top_q"], "no reference for 'top_q'; there are min_p, logit_bias, min_tokens"),
+        (["--as", "top_q"], "no reference for 'top_q'; there are allowed_token_ids, bad_words, "),
         (["--tier", "slow"], "--tier slow: there are quick, ci, deep"),
         (["--scope", "all"], "--scope all: there are reachable, literal"),
         (["--binding", "jax"], "--binding jax: there are auto, vllm, plain"),
@@ -95,7 +95,7 @@ def test_an_option_that_cannot_be_met_is_one_line(options: list[str], says: str)
         (b"[" * 100_000, "is not JSON"),
         (b'[{"logit_bias": {"a": 1}}]', "logit_bias is not an object of token id: number"),
         (b'[{"extra_args": 5}]', "extra_args must be a mapping, not 5"),
-        (b'[{"min_p": NaN}]', "min_p must be in [0, 1], not nan"),
+        (b'[{"min_p": NaN}]', "min_p must be a number from 0 to 1, not nan"),
         (b'[{"min_tokens": "3"}]', "min_tokens must be a number of tokens, not '3'"),
         (b'[{"min_q": 1}]', "no such SamplingParams field: min_q"),
         (b'[{"logit_bias": {"99999999": 1}}]', "the params name token 99999999"),
@@ -276,13 +276,15 @@ def test_params_that_the_reference_has_no_meaning_for_are_one_line(tmp_path: Pat
     path = tmp_path / "params.json"
     path.write_text('[{"min_p": -0.5}]')
     says = refused("check", RIGHT, "--as", "min_p", "--params", str(path))
-    assert says.startswith("SamplingParams refuses {'min_p': -0.5}: ValueError: min_p must be in [0, 1]")
+    assert says.startswith("SamplingParams refuses {'min_p': -0.5}: ValueError: min_p must be a number from 0 to 1")
     path.write_text('[{"logit_bias": {"0": "much"}}]')
     assert "logit_bias is not an object of token id: number" in refused("check", RIGHT, "--params", str(path))
-    path.write_text('[{"logit_bias": {"-9": 1}}]')
-    target = "logitsproc.conformance.miniatures.controls:LogitBias"
-    says = refused("check", target, "--as", "logit_bias", "--params", str(path))
-    assert says.startswith("the reference has no meaning for logit_bias={-9: 1.0}: IndexError")
+    path.write_text('[{"temperature": "hot"}]')
+    assert "temperature must be a number from 0 to 2, not 'hot'" in refused("check", RIGHT, "--params", str(path))
+    path.write_text('[{"extra_args": {"shift": 3}}]')
+    target = "logitsproc.conformance.miniatures.pipelines:Pipeline"
+    says = refused("check", target, "--as", "pipeline", "--params", str(path))
+    assert says.startswith("the reference has no meaning for extra_args={'shift': 3}: TypeError")
 
 
 def test_a_right_processor_that_indexes_by_output_ids_is_no_traceback(tmp_path: Path) -> None:

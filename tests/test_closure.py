@@ -5,16 +5,17 @@ import re
 from pathlib import Path
 
 import pytest
-from catalogue import CONSUMERS, PRODUCERS, ROWS
+from catalogue import CONSUMERS, HOSTS, PIPELINES, PRODUCERS, ROWS
 
 from logitsproc.conformance.explanation import REMEDIES
 from logitsproc.conformance.faults import clause_of
 from logitsproc.spec import clauses
 
 ROOT = Path(__file__).parent.parent
-ID = r"(?:UPD|PROD|PROC|MINP|BIAS|MINTOK|NUM)(?:-[A-Z]+)+"
+PREFIXES = "UPD|PROD|PROC|PIPE|EMPTY|ALLOW|BAD|MINTOK|BIAS|REP|FREQ|PRES|TEMP|MINP|TOPK|TOPP|VAL|LOAD|NUM"
+ID = rf"(?:{PREFIXES})(?:-[A-Z]+)+"
 OPENING = re.compile(rf"\s*({ID}(?:,\s+{ID})*):")
-CHECKS = ("checks", "player", "faults", "kinds", "wellformed")
+CHECKS = ("checks", "player", "faults", "kinds/*", "wellformed", "validation", "loading", "suite")
 
 
 def opening_ids(path: Path) -> set[str]:
@@ -27,8 +28,8 @@ def opening_ids(path: Path) -> set[str]:
 
 
 REFERENCE = set().union(*(opening_ids(path) for path in (ROOT / "reference").rglob("*.py")))
-CHECKED = set().union(*(opening_ids(ROOT / "conformance" / f"{name}.py") for name in CHECKS))
-MINIATURES = {clause_of(miniature) for miniature in [*CONSUMERS, *ROWS, *PRODUCERS]}
+CHECKED = set().union(*(opening_ids(path) for name in CHECKS for path in (ROOT / "conformance").glob(f"{name}.py")))
+MINIATURES = {clause_of(miniature) for miniature in [*CONSUMERS, *ROWS, *PIPELINES, *PRODUCERS, *HOSTS]}
 
 
 @pytest.mark.parametrize("clause", clauses())
@@ -51,6 +52,10 @@ def test_every_clause_has_reference_check_and_miniature(clause: str) -> None:
 def test_no_file_names_a_clause_that_is_not_there(path: Path) -> None:
     mentioned = set(re.findall(rf"\b{ID}\b", path.read_text()))
     assert mentioned <= set(clauses()) | {"UPD-NOSUCH"}
+
+
+def test_every_prefix_is_read() -> None:
+    assert {clause.partition("-")[0] for clause in clauses()} == set(PREFIXES.split("|"))
 
 
 def test_remedies_are_for_clauses() -> None:

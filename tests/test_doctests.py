@@ -3,16 +3,20 @@
 import doctest
 import importlib
 import pkgutil
+from importlib.util import find_spec
 
 import pytest
 
 import logitsproc.conformance
+import logitsproc.optimized
 import logitsproc.reference
 
+NEED_VLLM = {"logitsproc.conformance.vllm_sampler"}
 MODULES = [
     module.name
-    for package in (logitsproc.reference, logitsproc.conformance)
+    for package in (logitsproc.reference, logitsproc.conformance, logitsproc.optimized)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if module.name not in NEED_VLLM or find_spec("vllm")
 ]
 
 

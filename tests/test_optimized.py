@@ -4,28 +4,63 @@ from __future__ import annotations
 
 import gc
 import math
+import random
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from logitsproc.conformance.interface import BatchUpdate, MoveDirectionality, SamplingParams, host_config
-from logitsproc.optimized import LogitBiasLogitsProcessor, MinPLogitsProcessor, MinTokensLogitsProcessor
+from logitsproc.optimized import (
+    AdapterLogitsProcessor,
+    AllowedTokenIdsLogitsProcessor,
+    BadWordsLogitsProcessor,
+    FrequencyPenaltyLogitsProcessor,
+    LogitBiasLogitsProcessor,
+    MinPLogitsProcessor,
+    MinTokensLogitsProcessor,
+    PresencePenaltyLogitsProcessor,
+    RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsProcessor,
+)
 from logitsproc.optimized.min_p import VISIT, mask_batch, mask_rows
+from logitsproc.optimized.penalties import penalise, penalties
 
 Added = tuple[int, SamplingParams, list[int] | None, list[int]]
 
 ONE_WAY, SWAP = MoveDirectionality.UNIDIRECTIONAL, MoveDirectionality.SWAP
 VOCAB = 16
+WIDE = 128256
 LARGEST = torch.finfo(torch.float32).max
 PLAIN = SamplingParams()
+PROMPT, OUTPUT = [4, 9], [1]
+
+
+class HalvesLogitsProcessor(AdapterLogitsProcessor):
+    """Halves the row of a request whose extra arguments say so."""
+
+    def is_argmax_invariant(self) -> bool:
+        return True
+
+    def new_req_logits_processor(self, params: SamplingParams) -> Callable[..., torch.Tensor] | None:
+        return (lambda output, row: row.div_(2.0)) if params.extra_args else None
+
+
 USES = {
     MinPLogitsProcessor: SamplingParams(min_p=0.5),
     LogitBiasLogitsProcessor: SamplingParams(logit_bias={1: 2.5, 7: -1.0}),
     MinTokensLogitsProcessor: SamplingParams(min_tokens=3, stop_token_ids=[2], eos_token_id=5),
+    AllowedTokenIdsLogitsProcessor: SamplingParams(allowed_token_ids=[3, 1]),
+    BadWordsLogitsProcessor: SamplingParams(bad_words_token_ids=[[1, 7], [2]]),
+    RepetitionPenaltyLogitsProcessor: SamplingParams(repetition_penalty=1.5),
+    FrequencyPenaltyLogitsProcessor: SamplingParams(frequency_penalty=0.5),
+    PresencePenaltyLogitsProcessor: SamplingParams(presence_penalty=-0.5),
+    TemperatureLogitsProcessor: SamplingParams(temperature=0.5),
+    HalvesLogitsProcessor: SamplingParams(extra_args={"halve": True}),
 }
 every_processor = pytest.mark.parametrize("kind", USES)
 
@@ -48,10 +83,14 @@ def update(
 
 
 def started(kind: type[Any], *params: SamplingParams) -> Any:
-    """A processor whose batch holds one request for each params, without outputs."""
+    """A processor whose batch holds one request for each params, with some prompt and output."""
     processor = build(kind)
-    processor.update_state(update(len(params), added=tuple((row, p, [], []) for row, p in enumerate(params))))
+    processor.update_state(update(len(params), added=tuple(addition(row, each) for row, each in enumerate(params))))
     return processor
+
+
+def addition(row: int, params: SamplingParams) -> Added:
+    return row, params, list(PROMPT), list(OUTPUT)
 
 
 def random_logits(rows: int, vocab: int = VOCAB) -> torch.Tensor:
@@ -135,12 +174,12 @@ def test_quiet_steps_and_repeated_calls_change_nothing(kind: type[Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda user: update(3, removed=(0,), added=((0, user, [], []),)), [True, False, False]),
-        (lambda user: update(3, added=((0, PLAIN, [], []),)), [False, False, False]),
+        (lambda user: update(3, removed=(0,), added=(addition(0, user),)), [True, False, False]),
+        (lambda user: update(3, added=(addition(0, PLAIN),)), [False, False, False]),
         (lambda user: update(3, removed=(2,), moved=((0, 2, ONE_WAY),)), [False, False, True]),
         (lambda user: update(3, moved=((1, 0, ONE_WAY),)), [False, False, False]),
         (lambda user: update(3, moved=((0, 2, SWAP), (2, 1, SWAP))), [False, True, False]),
-        (lambda user: update(3, added=((1, user, None, []),), moved=((1, 2, ONE_WAY),)), [True, False, True]),
+        (lambda user: update(3, added=((1, user, None, [1]),), moved=((1, 2, ONE_WAY),)), [True, False, True]),
         (
             lambda user: update(3, moved=((0, 2, ONE_WAY), (1, 0, ONE_WAY), (2, 1, ONE_WAY))),
             [False, True, False],
@@ -170,7 +209,7 @@ def test_the_user_at_row_0_of_3_after_one_update(
 def test_a_vacated_row_used_again_by_another(kind: type[Any]) -> None:
     processor = started(kind, PLAIN, USES[kind])
     processor.update_state(update(1, removed=(1,)))
-    processor.update_state(update(2, added=((1, PLAIN, [], []),)))
+    processor.update_state(update(2, added=(addition(1, PLAIN),)))
     assert touched(processor, random_logits(2)) == [False, False]
 
 
@@ -179,7 +218,7 @@ def test_a_vacated_row_used_again_by_another(kind: type[Any]) -> None:
     "departure",
     [
         update(2, removed=(1,)),
-        update(2, added=((1, PLAIN, [], []),)),
+        update(2, added=(addition(1, PLAIN),)),
         update(2, moved=((0, 1, ONE_WAY),)),
         update(2, moved=((0, 1, SWAP), (1, 0, ONE_WAY))),
     ],
@@ -187,7 +226,7 @@ def test_a_vacated_row_used_again_by_another(kind: type[Any]) -> None:
 )
 def test_nothing_is_kept_of_a_request_that_left(kind: type[Any], departure: BatchUpdate) -> None:
     processor = started(kind, PLAIN)
-    outputs, params = Outputs(), deepcopy(USES[kind])
+    outputs, params = Outputs(OUTPUT), deepcopy(USES[kind])
     watched = weakref.ref(outputs), weakref.ref(params)
     processor.update_state(update(2, added=((1, params, [], outputs),)))
     processor.apply(random_logits(2))
@@ -195,6 +234,17 @@ def test_nothing_is_kept_of_a_request_that_left(kind: type[Any], departure: Batc
     processor.update_state(departure)
     gc.collect()
     assert [reference() for reference in watched] == [None, None]
+
+
+@every_processor
+def test_256_wide_rows_come_out_as_each_would_alone(kind: type[Any]) -> None:
+    logits = random_logits(1, WIDE) + torch.arange(256.0).unsqueeze(1)
+    expected = {row: started(kind, USES[kind]).apply(logits[row : row + 1].clone()) for row in (0, 100, 255)}
+    untouched = logits[7].clone()
+    users = [PLAIN if row == 7 else USES[kind] for row in range(256)]
+    started(kind, *users).apply(logits)
+    assert all(same_bits(logits[row : row + 1], alone) for row, alone in expected.items())
+    assert same_bits(logits[7], untouched)
 
 
 @every_processor
@@ -208,7 +258,17 @@ def test_shared_params_are_read_and_not_changed(kind: type[Any]) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "invariant"),
-    [(MinPLogitsProcessor, True), (LogitBiasLogitsProcessor, False), (MinTokensLogitsProcessor, False)],
+    [
+        (MinPLogitsProcessor, True),
+        (LogitBiasLogitsProcessor, False),
+        (MinTokensLogitsProcessor, False),
+        (AllowedTokenIdsLogitsProcessor, False),
+        (BadWordsLogitsProcessor, False),
+        (RepetitionPenaltyLogitsProcessor, False),
+        (FrequencyPenaltyLogitsProcessor, False),
+        (PresencePenaltyLogitsProcessor, False),
+        (TemperatureLogitsProcessor, True),
+    ],
 )
 def test_argmax_invariance(kind: type[Any], invariant: bool) -> None:
     assert build(kind).is_argmax_invariant() is invariant
@@ -220,6 +280,9 @@ def test_params_in_range_are_accepted(kind: type[Any]) -> None:
         PLAIN,
         USES[kind],
         SamplingParams(min_p=1.0, logit_bias={}, min_tokens=0, stop_token_ids=[4]),
+        SamplingParams(allowed_token_ids=[0, 0], bad_words_token_ids=[], temperature=0.0),
+        SamplingParams(repetition_penalty=2.0**126, frequency_penalty=2.0, presence_penalty=-2.0, temperature=2.0),
+        SamplingParams(repetition_penalty=2.0**-126, temperature=2.0**-126, bad_words_token_ids=[[0]]),
     ):
         assert kind.validate_params(params) is None
 
@@ -236,6 +299,23 @@ def test_params_in_range_are_accepted(kind: type[Any]) -> None:
         (LogitBiasLogitsProcessor, SamplingParams(logit_bias={3: 1e39}), "token 3 must be finite"),
         (MinTokensLogitsProcessor, SamplingParams(min_tokens=-1), "min_tokens must not be negative"),
         (MinTokensLogitsProcessor, SamplingParams(min_tokens=1, stop_token_ids=[-1]), "stop token -1"),
+        (AllowedTokenIdsLogitsProcessor, SamplingParams(allowed_token_ids=[]), "must name a token"),
+        (AllowedTokenIdsLogitsProcessor, SamplingParams(allowed_token_ids=[2, -1]), "allowed token -1"),
+        (BadWordsLogitsProcessor, SamplingParams(bad_words_token_ids=[[2], []]), "must have a token"),
+        (BadWordsLogitsProcessor, SamplingParams(bad_words_token_ids=[[2, -1]]), "token -1 of a bad word"),
+        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=0.0), "repetition_penalty must be in"),
+        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=-1.0), "repetition_penalty must be in"),
+        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=1e-38), "repetition_penalty must be in"),
+        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=1e38), "repetition_penalty must be in"),
+        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=math.nan), "repetition_penalty must be"),
+        (FrequencyPenaltyLogitsProcessor, SamplingParams(frequency_penalty=2.1), "frequency_penalty must be in"),
+        (FrequencyPenaltyLogitsProcessor, SamplingParams(frequency_penalty=math.nan), "frequency_penalty must be in"),
+        (PresencePenaltyLogitsProcessor, SamplingParams(presence_penalty=-2.1), "presence_penalty must be in"),
+        (PresencePenaltyLogitsProcessor, SamplingParams(presence_penalty=math.nan), "presence_penalty must be in"),
+        (TemperatureLogitsProcessor, SamplingParams(temperature=-0.5), "temperature must be 0 or in"),
+        (TemperatureLogitsProcessor, SamplingParams(temperature=2.1), "temperature must be 0 or in"),
+        (TemperatureLogitsProcessor, SamplingParams(temperature=1e-40), "temperature must be 0 or in"),
+        (TemperatureLogitsProcessor, SamplingParams(temperature=math.nan), "temperature must be 0 or in"),
     ],
 )
 def test_params_out_of_range_are_refused(kind: type[Any], params: SamplingParams, line: str) -> None:
@@ -243,7 +323,7 @@ def test_params_out_of_range_are_refused(kind: type[Any], params: SamplingParams
         kind.validate_params(params)
 
 
-@pytest.mark.parametrize("vocab", [8, VISIT, 128256])
+@pytest.mark.parametrize("vocab", [8, VISIT, WIDE])
 @pytest.mark.parametrize("shares", [[0.5, 0.1, 1.0], [0.0, 0.5, 0.0, 0.1, 0.0]])
 @pytest.mark.parametrize("padding", [0, 2])
 def test_min_p_is_a_threshold_below_the_maximum(vocab: int, shares: list[float], padding: int) -> None:
@@ -353,10 +433,217 @@ def test_min_tokens_follows_the_list_that_came_last() -> None:
 
 
 def test_min_tokens_rows_keep_their_own_stop_tokens_through_a_swap() -> None:
-    one = SamplingParams(min_tokens=1, stop_token_ids=[2])
-    other = SamplingParams(min_tokens=1, stop_token_ids=[7, 8])
+    one = SamplingParams(min_tokens=2, stop_token_ids=[2])
+    other = SamplingParams(min_tokens=2, stop_token_ids=[7, 8])
     processor = started(MinTokensLogitsProcessor, one, other)
     processor.apply(random_logits(2))
     processor.update_state(update(2, moved=((0, 1, SWAP),)))
     after = processor.apply(random_logits(2))
     assert after.isneginf().nonzero().tolist() == [[0, 7], [0, 8], [1, 2]]
+
+
+ODD = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-45, -1e-45, 1e-38, -1e-38, LARGEST, -LARGEST, 1.0, -1.0, 16777216.0]
+"""NaN, infinities, zeros, subnormal, huge and plain logits."""
+
+
+def odd_logits(rows: int, vocab: int, start: int = 0) -> torch.Tensor:
+    """The odd logits over and over, from one of them on."""
+    return torch.tensor([ODD[(start + place) % len(ODD)] for place in range(rows * vocab)]).reshape(rows, vocab)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "vocab"),
+    [([0], 1), ([3, 1], VOCAB), ([1, 3, 3, 1], VOCAB), ([0, WIDE - 1], WIDE), (list(range(WIDE)), WIDE)],
+    ids=["one token", "two", "listed twice", "two of many", "all"],
+)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_allowed_tokens_keep_their_bits_and_all_others_are_masked(allowed: list[int], vocab: int, rows: int) -> None:
+    logits = odd_logits(rows, vocab)
+    expected = torch.full_like(logits, -math.inf)
+    expected[:, allowed] = logits[:, allowed]
+    processor = started(AllowedTokenIdsLogitsProcessor, *[SamplingParams(allowed_token_ids=allowed)] * rows)
+    assert same_bits(processor.apply(logits), expected)
+
+
+@pytest.mark.parametrize(
+    "params", [SamplingParams(allowed_token_ids=[1, VOCAB]), SamplingParams(bad_words_token_ids=[[VOCAB]])]
+)
+def test_a_mask_beyond_the_vocabulary_is_refused_before_a_row_changes(params: SamplingParams) -> None:
+    kind = AllowedTokenIdsLogitsProcessor if params.allowed_token_ids else BadWordsLogitsProcessor
+    logits = random_logits(2)
+    before = logits.clone()
+    with pytest.raises(IndexError):
+        started(kind, params, PLAIN).apply(logits)
+    assert same_bits(logits, before)
+
+
+def masked_by_bad_words(params: SamplingParams, outputs: list[int]) -> list[int]:
+    """Which tokens the processor masks in a row of plain logits."""
+    processor = build(BadWordsLogitsProcessor)
+    processor.update_state(update(1, added=((0, params, list(PROMPT), outputs),)))
+    return list(processor.apply(torch.zeros(1, VOCAB))[0].isneginf().nonzero().flatten().tolist())
+
+
+@pytest.mark.parametrize(
+    ("words", "outputs", "masked"),
+    [
+        ([[2]], [], [2]),
+        ([[2]], [2, 2], [2]),
+        ([[1, 2]], [1], [2]),
+        ([[1, 2]], [], []),
+        ([[1, 2]], [1, 3], []),
+        ([[9, 2]], [], []),
+        ([[9, 1, 2]], [1], []),
+        ([[1, 1, 2]], [1], []),
+        ([[1, 1, 2]], [1, 1, 1], [2]),
+        ([[3, 1, 5], [1, 6], [3, 1, 5], [2, 1, 7], [8]], [3, 1], [5, 6, 8]),
+        ([[1, 2]], [1, -1], []),
+    ],
+)
+def test_bad_words_mask_what_would_complete_one(words: list[list[int]], outputs: list[int], masked: list[int]) -> None:
+    assert masked_by_bad_words(SamplingParams(bad_words_token_ids=words), outputs) == masked
+
+
+def test_bad_words_against_an_oracle_on_lists_that_change() -> None:
+    chance = random.Random(0)
+    words = [[[chance.randrange(3) for _ in range(chance.randint(1, 4))] for _ in range(5)] for _ in range(3)]
+    outputs: list[list[int]] = [[], [], []]
+    processor = build(BadWordsLogitsProcessor)
+    params = [SamplingParams(bad_words_token_ids=each) for each in words]
+    processor.update_state(update(3, added=tuple((row, params[row], [0, 1], outputs[row]) for row in range(3))))
+    for _ in range(200):
+        for output in outputs:
+            change_end(output, 3, chance)
+        logits = odd_logits(3, VOCAB)
+        expected = logits.clone()
+        for row, output in enumerate(outputs):
+            for word in words[row]:
+                if [*output, word[-1]][-len(word) :] == word:
+                    expected[row, word[-1]] = -math.inf
+        processor.update_state(None)
+        assert same_bits(processor.apply(logits), expected)
+
+
+def change_end(output: list[int], vocab: int, chance: random.Random) -> None:
+    """Rejects some of the last tokens, most often none, and lets some land, now and then a placeholder."""
+    del output[len(output) - min(len(output), chance.choice([0, 0, 0, 1, 2, 9])) :]
+    output += [chance.randrange(-1, vocab) for _ in range(chance.choice([0, 1, 1, 1, 2, 3]))]
+
+
+def penalised(
+    params: SamplingParams, prompt: Sequence[int] | None, output: list[int], row: torch.Tensor
+) -> torch.Tensor:
+    """Repetition, frequency and presence token by token, in numpy's float32."""
+    values = row.numpy().copy()
+    factor, step, once = map(np.float32, (params.repetition_penalty, params.frequency_penalty, params.presence_penalty))
+    with np.errstate(all="ignore"):
+        for token in range(len(values)):
+            if factor != 1 and (token in output or token in (prompt or ())):
+                values[token] = values[token] / factor if values[token] > 0 else values[token] * factor
+            if step and token in output:
+                values[token] -= step * np.float32(output.count(token))
+            if once and token in output:
+                values[token] -= once
+    return torch.from_numpy(values)
+
+
+def only(kind: type[Any], params: SamplingParams) -> SamplingParams:
+    """The params with the penalty of one kind alone."""
+    field = PENALTIES[kind]
+    return SamplingParams(**{field: getattr(params, field)})
+
+
+PENALTIES = {
+    RepetitionPenaltyLogitsProcessor: "repetition_penalty",
+    FrequencyPenaltyLogitsProcessor: "frequency_penalty",
+    PresencePenaltyLogitsProcessor: "presence_penalty",
+}
+every_penalty = pytest.mark.parametrize("kind", PENALTIES)
+
+
+def random_penalties(chance: random.Random) -> SamplingParams:
+    return SamplingParams(
+        repetition_penalty=chance.choice([1.0, 1.1, 0.7, 2.0**126, 2.0**-126]),
+        frequency_penalty=chance.choice([0.0, -0.0, 0.1, -1.9, 1e-50]),
+        presence_penalty=chance.choice([0.0, -0.0, 0.3, -2.0]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_penalties_against_an_oracle_on_lists_that_change(seed: int) -> None:
+    chance, vocab, rows = random.Random(seed), (1, 5, 40)[seed % 3], range(4)
+    processors = {kind: build(kind) for kind in PENALTIES}
+    params: dict[int, SamplingParams] = {}
+    prompts: dict[int, list[int] | None] = {}
+    outputs: dict[int, list[int]] = {}
+    together: dict[int, Any] = {}
+    for step in range(60):
+        arrivals = [row for row in rows if row not in params or chance.random() < 0.05]
+        for row in arrivals:
+            params[row] = random_penalties(chance)
+            prompts[row] = chance.choice([None, [], [-1, vocab, 0, 0], [chance.randrange(-1, vocab + 2) for _ in rows]])
+            outputs[row] = [chance.randrange(-1, vocab + 2) for _ in range(chance.randrange(6))]
+            together[row] = penalties(params[row], prompts[row], outputs[row])
+        for processor in processors.values():
+            added = tuple((row, params[row], prompts[row], outputs[row]) for row in arrivals)
+            processor.update_state(update(4, added=added) if arrivals else None)
+        for row in rows:
+            change_end(outputs[row], vocab + 2, chance)
+        if chance.random() < 0.3:
+            continue
+        logits = odd_logits(4, vocab, step)
+        for kind, processor in processors.items():
+            alone = [penalised(only(kind, params[row]), prompts[row], outputs[row], logits[row]) for row in rows]
+            assert same_bits(processor.apply(logits.clone()), torch.stack(alone))
+            assert same_bits(processor.apply(logits.clone()), torch.stack(alone))
+        all_three = [penalised(params[row], prompts[row], outputs[row], logits[row]) for row in rows]
+        penalise(logits, {row: state for row, state in together.items() if state})
+        assert same_bits(logits, torch.stack(all_three))
+
+
+@every_penalty
+def test_penalties_on_a_wide_row_that_has_every_token(kind: type[Any]) -> None:
+    params, row = USES[kind], random_logits(1, WIDE)
+    processor, outputs = build(kind), [*range(WIDE), 5]
+    processor.update_state(update(1, added=((0, params, [], outputs),)))
+    factor, step, once = params.repetition_penalty, params.frequency_penalty, params.presence_penalty
+    expected = torch.where(row > 0, row / factor, row * factor) - step - once
+    expected[0, 5] -= step
+    assert same_bits(processor.apply(row.clone()), expected)
+    outputs.clear()
+    assert touched(processor, row) == [False]
+
+
+@every_penalty
+def test_penalties_leave_a_request_without_any_token(kind: type[Any]) -> None:
+    processor = build(kind)
+    processor.update_state(update(1, added=((0, USES[kind], None, []),)))
+    assert touched(processor, random_logits(1)) == [False]
+
+
+def test_only_repetition_reads_the_prompt() -> None:
+    for kind in PENALTIES:
+        processor = build(kind)
+        processor.update_state(update(1, added=((0, USES[kind], [3], []),)))
+        assert touched(processor, random_logits(1)) == [kind is RepetitionPenaltyLogitsProcessor]
+
+
+@every_penalty
+def test_a_replaced_list_is_counted_from_its_start(kind: type[Any]) -> None:
+    processor, logits = started(kind, USES[kind]), random_logits(1)
+    processor.apply(logits.clone())
+    processor.update_state(update(1, added=((0, USES[kind], None, [2, 3]),)))
+    assert processor.apply(logits.clone()).ne(logits).nonzero()[:, 1].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("vocab", [1, VOCAB, WIDE])
+@pytest.mark.parametrize("shape", ["one row", "with gaps"])
+def test_temperature_is_one_float32_division(vocab: int, shape: str) -> None:
+    temperatures = [0.7] if shape == "one row" else [0.7, 1.3, 1.0, 2.0, 0.0, 9e-6, 1e-5, 1.5]
+    logits = random_logits(len(temperatures), vocab)
+    logits[:, : len(ODD)] = odd_logits(len(temperatures), len(ODD))[:, :vocab]
+    processor = started(TemperatureLogitsProcessor, *[SamplingParams(temperature=each) for each in temperatures])
+    divisors = np.array([each if each >= 1e-5 else 1.0 for each in temperatures], np.float32)[:, None]
+    with np.errstate(over="ignore"):
+        expected = torch.from_numpy(logits.numpy() / divisors)
+    assert same_bits(processor.apply(logits), expected)

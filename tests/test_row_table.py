@@ -117,8 +117,8 @@ def test_a_row_far_beyond_the_table_makes_it_grow_by_holes() -> None:
 
 
 def test_a_one_way_move_onto_itself_loses_nothing() -> None:
-    users: Users[str] = Users(lambda params, output: params)
-    users.add(0, "A", [])
+    users: Users[str] = Users(lambda params, prompt, output: params)
+    users.add(0, "A", None, [])
     users.move(0, 0, both_ways=False)
     assert users.by_row() == {0: "A"}
 
@@ -150,7 +150,7 @@ def direction_of(kind: str) -> MoveDirectionality:
 @given(st.data())
 @settings(derandomize=True)
 def test_states_follow_whole_updates_and_leave_with_their_requests(data: st.DataObject) -> None:
-    users: Users[str] = Users(lambda params, output: params if params.startswith("user") else None)
+    users: Users[str] = Users(lambda params, prompt, output: params if params.startswith("user") else None)
     batch: list[str | None] = []
     names = count()
     for _ in range(data.draw(st.integers(1, 4))):

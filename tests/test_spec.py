@@ -1,5 +1,6 @@
 """The spec's own examples, run."""
 
+import doctest
 import re
 
 import pytest
@@ -11,10 +12,25 @@ from logitsproc.conformance.notation import parse
 from logitsproc.conformance.replaying import check_drawings, check_sights, play_history
 
 OPTIMIZED = {
-    "min_p": "MinPLogitsProcessor",
-    "logit_bias": "LogitBiasLogitsProcessor",
+    "allowed_token_ids": "AllowedTokenIdsLogitsProcessor",
+    "bad_words": "BadWordsLogitsProcessor",
     "min_tokens": "MinTokensLogitsProcessor",
+    "logit_bias": "LogitBiasLogitsProcessor",
+    "repetition_penalty": "RepetitionPenaltyLogitsProcessor",
+    "frequency_penalty": "FrequencyPenaltyLogitsProcessor",
+    "presence_penalty": "PresencePenaltyLogitsProcessor",
+    "temperature": "TemperatureLogitsProcessor",
+    "min_p": "MinPLogitsProcessor",
+    "top_k": "TopKLogitsProcessor",
+    "top_p": "TopPLogitsProcessor",
+    "pipeline": "Pipeline",
+    "adapter": "AdapterLogitsProcessor",
 }
+SESSIONS = [
+    pytest.param(session, id=f"{clause.id}-{number}")
+    for clause in spec.clauses().values()
+    for number, session in enumerate(clause.sessions)
+]
 BLOCKS = [
     pytest.param(block, id=f"{chapter}-{number}")
     for chapter in (*spec.CHAPTERS, "notation")
@@ -37,9 +53,15 @@ def test_the_fast_path_gives_every_row_that_is_shown(block: str) -> None:
         assert play_history(history, load_subject(f"logitsproc.optimized:{OPTIMIZED[history.kind]}"), None) is None
 
 
+@pytest.mark.parametrize("session", SESSIONS)
+def test_every_session_gives_what_it_says(session: str) -> None:
+    test = doctest.DocTestParser().get_doctest(session, {}, "session", None, None)
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
 @pytest.mark.parametrize("clause", spec.clauses().values(), ids=lambda clause: clause.id)
 def test_every_clause_is_whole(clause: spec.Clause) -> None:
-    assert clause.examples
+    assert clause.examples or clause.sessions
     assert clause.sentence.endswith(".")
     assert re.search(r"blob `[0-9a-f]{40}`", clause.upstream) or clause.upstream.startswith("none; a ruling")
     assert f'<a id="{clause.id.lower()}"></a>\n### {clause.id}: ' in spec.chapter_text(clause.chapter)

@@ -1,4 +1,4 @@
-"""Processors that follow the batch wrongly: min-p, unless the clause is about outputs."""
+"""Processors that follow the batch wrongly: min-p, unless the clause is about outputs or the state is a tensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import Any
 
 import torch
 
-from logitsproc.conformance.miniatures.controls import ForgetsToClear, MinP, MinTokens, NoRepeat, State
+from logitsproc.conformance.miniatures.controls import (
+    ForgetsToClear,
+    FrequencyPenalty,
+    MaskTable,
+    MinP,
+    MinTokens,
+    NoRepeat,
+    State,
+)
 
 
 class ShiftsOnRemove(MinP):
@@ -31,6 +39,32 @@ class KeepsFirst(MinP):
     def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
         if row not in self.rows:
             super().add(row, params, prompt, output)
+
+
+class CountsUsers(MinP):
+    """UPD-REPLACE: counts its users, and one that replaces another down only, so that apply soon returns early."""
+
+    users = 0
+
+    def put(self, row: int, state: State | None) -> None:
+        self.users += -1 if row in self.rows else state is not None
+        super().put(row, state)
+
+    def remove(self, row: int) -> None:
+        self.put(row, None)
+
+    def swap(self, row: int, other: int) -> None:
+        before = self.users
+        super().swap(row, other)
+        self.users = before
+
+    def move(self, source: int, destination: int) -> None:
+        before = self.users - (destination in self.rows)
+        super().move(source, destination)
+        self.users = before
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        return super().apply(logits) if self.users > 0 else logits
 
 
 class NeverExtends(MinP):
@@ -57,6 +91,23 @@ class IgnoresMoves(MinP):
         pass
 
 
+class CondensesDirty(MaskTable):
+    """UPD-MOVE: a one-way move copies the mask and leaves it at the source, where a request without one writes none."""
+
+    size = 0
+
+    def update_state(self, update: Any) -> None:
+        super().update_state(update)
+        self.size = update.batch_size if update is not None else self.size
+
+    def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        if row < self.size or self.wants(params):
+            super().add(row, params, prompt, output)
+
+    def move(self, source: int, destination: int) -> None:
+        self.masks[destination] = self.masks[source]
+
+
 class KeepsDestination(MinP):
     """UPD-DROP: a one-way move of a row without state leaves the destination's state where it is."""
 
@@ -74,6 +125,14 @@ class SwapsByAssignment(MinP):
             self.rows[other] = held
         if opposite is not None:
             self.rows[row] = opposite
+
+
+class SwapsViews(MaskTable):
+    """UPD-SWAP: exchanges views of two tensor rows, so that the first is overwritten before it is read."""
+
+    def swap(self, row: int, other: int) -> None:
+        held, opposite = self.masks[row], self.masks[other]
+        self.masks[row], self.masks[other] = opposite, held
 
 
 class MovesFirst(MinP):
@@ -167,6 +226,16 @@ class LastRules(MinP):
         ruler = self.rows[max(self.rows)][0] if self.rows else None
         for row in self.rows:
             self.transform(logits[row], ruler, None, [])
+        return logits
+
+
+class PadsToTheLongest(FrequencyPenalty):
+    """PROC-INDEPENDENT: pads the outputs with token 0 to the longest of the batch, and counts the padding."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        longest = max((len(output) for _, _, output in self.rows.values()), default=0)
+        for row, (params, prompt, output) in self.rows.items():
+            self.transform(logits[row], params, prompt, output + [0] * (longest - len(output)))
         return logits
 
 

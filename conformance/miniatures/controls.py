@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import torch
@@ -77,6 +78,101 @@ class ByRow:
         return logits
 
 
+class AllowedTokenIds(ByRow):
+    """Allowed token ids."""
+
+    def wants(self, params: Any) -> bool:
+        return params.allowed_token_ids is not None
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        kept = logits[params.allowed_token_ids]
+        logits.fill_(-math.inf)
+        logits[params.allowed_token_ids] = kept
+
+
+class BadWords(ByRow):
+    """Bad words."""
+
+    def wants(self, params: Any) -> bool:
+        return bool(params.bad_words_token_ids)
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        for *before, last in params.bad_words_token_ids:
+            if output[len(output) - len(before) :] == before:
+                logits[last] = -math.inf
+
+
+class MinTokens(ByRow):
+    """min-tokens."""
+
+    def wants(self, params: Any) -> bool:
+        return bool(params.min_tokens)
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        if len(output) < params.min_tokens:
+            logits[list(params.all_stop_token_ids)] = -math.inf
+
+
+class LogitBias(ByRow):
+    """Logit bias."""
+
+    def wants(self, params: Any) -> bool:
+        return bool(params.logit_bias)
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        for token, bias in params.logit_bias.items():
+            logits[token] += bias
+
+
+class RepetitionPenalty(ByRow):
+    """Repetition penalty."""
+
+    def wants(self, params: Any) -> bool:
+        return bool(params.repetition_penalty != 1)
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        for token in {*(prompt or ()), *output}:
+            if logits[token] > 0:
+                logits[token] /= params.repetition_penalty
+            else:
+                logits[token] *= params.repetition_penalty
+
+
+class FrequencyPenalty(ByRow):
+    """Frequency penalty."""
+
+    def wants(self, params: Any) -> bool:
+        return bool(params.frequency_penalty)
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        for token, count in Counter(output).items():
+            logits[token] -= params.frequency_penalty * count
+
+
+class PresencePenalty(ByRow):
+    """Presence penalty."""
+
+    def wants(self, params: Any) -> bool:
+        return bool(params.presence_penalty)
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        for token in set(output):
+            logits[token] -= params.presence_penalty
+
+
+class Temperature(ByRow):
+    """Temperature."""
+
+    def is_argmax_invariant(self) -> bool:
+        return True
+
+    def wants(self, params: Any) -> bool:
+        return bool(params.temperature not in (0, 1))
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        logits /= params.temperature
+
+
 class MinP(ByRow):
     """min-p."""
 
@@ -92,26 +188,61 @@ class MinP(ByRow):
             logits[logits < largest + math.log(params.min_p)] = -math.inf
 
 
-class LogitBias(ByRow):
-    """Logit bias."""
+class TopK(ByRow):
+    """top-k."""
+
+    def is_argmax_invariant(self) -> bool:
+        return True
 
     def wants(self, params: Any) -> bool:
-        return bool(params.logit_bias)
+        return bool(params.top_k > 0)
 
     def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
-        for token, bias in params.logit_bias.items():
-            logits[token] += bias
+        least = logits.topk(min(params.top_k, len(logits))).values[-1]
+        logits[~logits.isnan() if least.isnan() else logits < least] = -math.inf
 
 
-class MinTokens(ByRow):
-    """min-tokens."""
+class TopP(ByRow):
+    """top-p."""
+
+    def is_argmax_invariant(self) -> bool:
+        return True
 
     def wants(self, params: Any) -> bool:
-        return bool(params.min_tokens)
+        return bool(params.top_p < 1)
 
     def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
-        if len(output) < params.min_tokens:
-            logits[list(params.all_stop_token_ids)] = -math.inf
+        values, order = logits.sort(descending=True)
+        probabilities = values.softmax(-1)
+        before = probabilities.cumsum(-1) - probabilities
+        if torch.isfinite(values[0]):
+            logits[order[before >= params.top_p]] = -math.inf
+
+
+class MaskTable(AllowedTokenIds):
+    """Allowed token ids as a table, a row of bool [vocab] for each of the batch, True where a token is masked."""
+
+    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
+        super().__init__(vllm_config, device, is_pin_memory)
+        rows = vllm_config.scheduler_config.max_num_seqs
+        self.masks = torch.zeros(rows, vllm_config.model_config.get_vocab_size(), dtype=torch.bool)
+
+    def remove(self, row: int) -> None:
+        self.masks[row] = False
+
+    def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        self.masks[row] = self.wants(params)
+        self.masks[row, params.allowed_token_ids or []] = False
+
+    def move(self, source: int, destination: int) -> None:
+        self.masks[destination] = self.masks[source]
+        self.masks[source] = False
+
+    def swap(self, row: int, other: int) -> None:
+        self.masks[[row, other]] = self.masks[[other, row]]
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        return logits.masked_fill_(self.masks[: len(logits)], -math.inf)
 
 
 class NoRepeat(ByRow):
@@ -133,16 +264,25 @@ class ForgetsToClear:
             super().add(row, params, prompt, output)  # type: ignore[misc]
 
 
-class MinPCanary(ForgetsToClear, MinP):
-    """PROC-STATE-DEPARTED: the canary of min_p, and of runs without a kind."""
+CONTROLS: dict[str, type[ByRow]] = {
+    "allowed_token_ids": AllowedTokenIds,
+    "bad_words": BadWords,
+    "min_tokens": MinTokens,
+    "logit_bias": LogitBias,
+    "repetition_penalty": RepetitionPenalty,
+    "frequency_penalty": FrequencyPenalty,
+    "presence_penalty": PresencePenalty,
+    "temperature": Temperature,
+    "min_p": MinP,
+    "top_k": TopK,
+    "top_p": TopP,
+}
+"""The right processor of each kind."""
 
 
-class LogitBiasCanary(ForgetsToClear, LogitBias):
-    """PROC-STATE-DEPARTED: the canary of logit_bias."""
+def canary(control: type[ByRow]) -> type[ByRow]:
+    """PROC-STATE-DEPARTED: the control, made to forget to clear."""
+    return type(f"{control.__name__}Canary", (ForgetsToClear, control), {"__doc__": canary.__doc__})
 
 
-class MinTokensCanary(ForgetsToClear, MinTokens):
-    """PROC-STATE-DEPARTED: the canary of min_tokens."""
-
-
-CANARIES = {"min_p": MinPCanary, "logit_bias": LogitBiasCanary, "min_tokens": MinTokensCanary}
+CANARIES = {field: canary(control) for field, control in CONTROLS.items()}

@@ -11,21 +11,47 @@ from logitsproc.reference.request import Params
 
 
 def min_p(params: Params, prompt: Sequence[int] | None, output: Sequence[int], logits: Sequence[float]) -> Expectation:
-    """MINP-THRESHOLD, MINP-KEEP-MAX, MINP-KEPT-VALUES, MINP-NEUTRAL, MINP-NONFINITE:
-    p >= min_p * max(p) is logit >= max(logits) + ln(min_p); what stays keeps its value.
+    """MINP-NEUTRAL: what is left of the row; 0 leaves it alone.
 
-    >>> row = min_p({"min_p": 0.5}, [], [], [0.0, 1.0, 2.0])
-    >>> row.low
+    >>> min_p({"min_p": 0.5}, [], [], [0.0, 1.0, 2.0]).low
     [-inf, -inf, 2.0]
     >>> min_p({"min_p": 0.0}, [], [], [0.0, 1.0]).untouched
     True
     """
     share = params.get("min_p", 0.0)
-    largest = max(logits)
-    if not share or not math.isfinite(largest) or any(math.isnan(logit) for logit in logits):
-        return untouched(logits)
-    edge = largest + math.log(share)
-    below, above = edge - band(math.log(share), edge), edge + band(math.log(share), edge)
-    kept = [logit if logit > below or logit == largest else MASKED for logit in logits]
-    either = frozenset(t for t, logit in enumerate(logits) if below < logit < above and logit != largest)
-    return Expectation(kept, kept, either)
+    return keep_likely(untouched(logits), share) if share else untouched(logits)
+
+
+def keep_likely(row: Expectation, share: float) -> Expectation:
+    """MINP-THRESHOLD, MINP-KEEP-MAX, MINP-KEPT-VALUES, MINP-NONFINITE:
+    p >= share * max(p) is logit >= max(logits) + ln(share); what stays keeps its value.
+
+    A token that earlier stages know to an interval only is kept or masked where the whole interval says so.
+
+    >>> row = keep_likely(Expectation([0.0, 1.0, 2.0], [0.5, 1.5, 2.5]), 0.5)
+    >>> row.low, row.high, row.either, row.kept
+    ([-inf, 1.0, 2.0], [-inf, 1.5, 2.5], frozenset({1}), (0, 1))
+    """
+    least = max((low for t, low in enumerate(row.low) if t not in row.either), default=MASKED)
+    largest = max(row.high)
+    if not math.isfinite(largest) or any(math.isnan(logit) for logit in row.low):
+        return row
+    low_edge, high_edge = least + math.log(share), largest + math.log(share)
+    below, above = low_edge - band(math.log(share), low_edge), high_edge + band(math.log(share), high_edge)
+    gone = {t for t, high in enumerate(row.high) if high <= below and high < least}
+    sure = {t for t, low in enumerate(row.low) if low >= min(above, largest)} - row.either
+    return narrowed(row, gone, sure, 1, len(row.low))
+
+
+def narrowed(row: Expectation, gone: set[int], sure: set[int], least: int, most: int) -> Expectation:
+    """NUM-BAND: the row with these tokens masked and these kept; of the others at least and at most so many in all.
+
+    >>> narrowed(Expectation([0.0, 1.0], [0.0, 1.0]), {0}, {1}, 1, 1).low
+    [-inf, 1.0]
+    """
+    low = [MASKED if t in gone else value for t, value in enumerate(row.low)]
+    high = [MASKED if t in gone else value for t, value in enumerate(row.high)]
+    either = frozenset(t for t, value in enumerate(row.high) if value != MASKED) - gone - sure
+    counted = len([t for t in sure if row.high[t] != MASKED])
+    bounds = (min(max(least - counted, 0), len(either)), min(most - counted, len(either))) if either else None
+    return Expectation(low, high, either, kept=bounds, signs=row.signs)

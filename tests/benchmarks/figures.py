@@ -5,6 +5,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from marks import replaced
+
 MEANS = {
     "draw": "Hypothesis draws the history, the reference producer turns it into updates",
     "play": "the model and the host side follow it",
@@ -19,7 +22,8 @@ def main(source: Path, readme: Path) -> None:
     """Replaces what stands between the marks of the speed section."""
     data = json.loads(source.read_text())
     (benchmark,) = data["benchmarks"]
-    replace(readme, "speed", table(benchmark, data["machine_info"]["python_version"]))
+    block = table(benchmark, data["machine_info"]["python_version"])
+    readme.write_text(replaced(readme.read_text(), "speed", block))
 
 
 def table(benchmark: dict[str, Any], python: str) -> str:
@@ -37,16 +41,6 @@ def table(benchmark: dict[str, Any], python: str) -> str:
     for part, meaning in MEANS.items():
         lines.append(f"| {meaning} | {profile[part] / steps * 1e6:.0f} | {profile[part] / whole:.0%} |")
     return "\n".join(lines)
-
-
-def replace(path: Path, mark: str, text: str) -> None:
-    """Puts the text between `<!-- mark: ... -->` and `<!-- /mark -->`."""
-    head, opening, rest = path.read_text().partition(f"<!-- {mark}: ")
-    comment, closing, tail = rest.partition("-->")
-    _, end, after = tail.partition(f"<!-- /{mark} -->")
-    if not (opening and closing and end):
-        raise SystemExit(f"{path} has no <!-- {mark}: --> and <!-- /{mark} -->")
-    path.write_text(f"{head}{opening}{comment}{closing}\n{text}\n{end}{after}")
 
 
 if __name__ == "__main__":
