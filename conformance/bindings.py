@@ -56,14 +56,15 @@ class Binding:
 class Subject:
     """A processor class under test, and how to speak to it.
 
-    `custom`: the custom processors that its configuration names. `reachable`: whether it follows only updates that an
-    engine's algorithm emits; a class says so by REACHABLE_ONLY = True.
+    `custom`: the custom processors that its configuration names. `mixin`: what makes the class concrete. `reachable`:
+    whether it follows only updates that an engine's algorithm emits; a class says so by REACHABLE_ONLY = True.
     """
 
     target: str
     factory: Callable[..., Any]
     binding: Binding
     custom: tuple[type, ...] = ()
+    mixin: type | None = None
     reachable: bool = False
 
     def build(self, vocab: int) -> Any:
@@ -75,7 +76,13 @@ class Subject:
 
     def build_with(self, vocab: int, custom: Sequence[type | str] | None) -> Any:
         """A new processor whose configuration names these custom processors; raises what it raises."""
-        return self.factory(self.binding.make_config(vocab, custom), torch.device("cpu"), False)
+        return self.concrete()(self.binding.make_config(vocab, custom), torch.device("cpu"), False)
+
+    def concrete(self) -> Callable[..., Any]:
+        """The class of which instances are made."""
+        if self.mixin is None or not isinstance(self.factory, type):
+            return self.factory
+        return type("Concrete", (self.mixin, self.factory), {})
 
 
 def plain_binding() -> Binding:
@@ -136,7 +143,7 @@ def vllm_binding() -> Binding:
             params._validate_logit_bias(model)
             params._validate_stop_token_ids(model)
             params._validate_allowed_token_ids(model)
-        except VLLMValidationError as error:
+        except (VLLMValidationError, TypeError) as error:
             raise ValueError(str(error)) from error
 
     refusals = (ValueError, VLLMValidationError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import copysign
 from operator import le
 
 from logitsproc.conformance.bindings import one_line
@@ -10,9 +11,6 @@ from logitsproc.conformance.player import Outcome, Player, Violation
 from logitsproc.reference.expectation import Expectation, admits, untouched
 from logitsproc.reference.processor import is_idle, keeps_argmax
 from logitsproc.reference.request import Request
-
-NEGATIVE_ZERO = -(1 << 31)
-"""The bits of -0.0 as an int32."""
 
 
 def judge(player: Player, outcome: Outcome, oracle: Oracle) -> list[Expectation]:
@@ -69,24 +67,25 @@ def check_rows(outcome: Outcome, expectations: list[Expectation], wrong: list[in
 
 
 def row_is_right(outcome: Outcome, row: int, expectation: Expectation) -> bool:
-    """PROC-UNTOUCHED, MINP-KEPT-VALUES, NUM-EDIT, NUM-BAND: untouched rows bit for bit, others as is admitted,
-    and no zero that was to stay has changed its sign.
-    """
+    """PROC-UNTOUCHED: untouched rows bit for bit, others as is admitted."""
     assert outcome.values is not None
     assert outcome.bits is not None
-    got, went_in = outcome.bits[row], outcome.rows.bits[outcome.picks[row]]
     if expectation.untouched:
-        return got == went_in
-    if not is_within(expectation, outcome.values[row]) and not admits(expectation, outcome.values[row]):
-        return False
-    return (
-        not expectation.signs
-        or NEGATIVE_ZERO not in went_in
-        or not any(
-            before == NEGATIVE_ZERO and after == 0 and low == 0.0
-            for before, after, low in zip(went_in, got, expectation.low, strict=True)
-        )
-    )
+        return outcome.bits[row] == outcome.rows.bits[outcome.picks[row]]
+    return is_admitted(expectation, outcome.values[row])
+
+
+def is_admitted(expectation: Expectation, got: list[float]) -> bool:
+    """MINP-KEPT-VALUES, NUM-EDIT, NUM-BAND: every token is what it may be, every zero of the right sign."""
+    return (is_within(expectation, got) or admits(expectation, got)) and not wrong_signs(expectation, got)
+
+
+def wrong_signs(expectation: Expectation, got: list[float]) -> list[int]:
+    """TOPK-KEPT-VALUES, ALLOW-KEPT: the tokens that are a zero of the other sign, where that matters."""
+    if not expectation.signs or 0.0 not in got:
+        return []
+    pairs = enumerate(zip(expectation.low, got, strict=True))
+    return [token for token, (low, value) in pairs if low == 0 == value and copysign(1, low) != copysign(1, value)]
 
 
 def is_within(expectation: Expectation, got: list[float]) -> bool:

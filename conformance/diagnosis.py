@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from logitsproc.conformance.checks import expected, row_is_right
+from logitsproc.conformance.checks import expected, is_admitted, row_is_right, wrong_signs
 from logitsproc.conformance.evidence import Observer, update_occasions
 from logitsproc.conformance.faults import FAULTS, Belief, account, clause_of
 from logitsproc.conformance.history import Added, History, Sight, Step, grow, new_request, to_update
@@ -16,7 +16,7 @@ from logitsproc.conformance.oracles import Oracle, SoloFailure, grown_alone, run
 from logitsproc.conformance.plans import Case, lower
 from logitsproc.conformance.player import Outcome, Player, Violation, shown
 from logitsproc.reference.batch import Batch, IllFormed, apply_update
-from logitsproc.reference.expectation import Expectation, admits, refused
+from logitsproc.reference.expectation import Expectation, refused
 from logitsproc.reference.request import Request
 from logitsproc.reference.row.temperature import is_greedy
 
@@ -90,7 +90,7 @@ class Doctor:
         assert violation.rows is not None
         if expectation.untouched:
             return bool(row.view(torch.int32).tolist() == violation.rows.bits[violation.pick])
-        return admits(expectation, row.tolist())
+        return is_admitted(expectation, row.tolist())
 
     def row_clause(self, history: History, violation: Violation) -> str:
         """The clause of the transformation that the request alone breaks already."""
@@ -106,7 +106,7 @@ class Doctor:
             got = run_alone(subject, request, violation.rows, violation.pick).tolist()
         except SoloFailure:
             return "PROC-EXCEPTION"
-        wrong = refused(expectation, got)
+        wrong = refused(expectation, got) or wrong_signs(expectation, got)
         if not wrong:
             return "PROC-UNTOUCHED"
         return self.kind.blames(request, violation.logits, got, wrong[0])

@@ -80,7 +80,7 @@ class SamplingParams:
     @property
     def all_stop_token_ids(self) -> set[int]:
         """The stop token ids and the end-of-sequence id."""
-        return set(self.stop_token_ids) | ({self.eos_token_id} if self.eos_token_id is not None else set())
+        return set(self.stop_token_ids or ()) | ({self.eos_token_id} if self.eos_token_id is not None else set())
 
 
 def host_config(

@@ -7,20 +7,20 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 
-from logitsproc.conformance.bindings import CannotRun, Subject
-from logitsproc.conformance.findings import CONFIG, Finding, class_name, import_line
+from logitsproc.conformance.bindings import CannotRun, Subject, one_line
+from logitsproc.conformance.findings import Finding
 from logitsproc.conformance.watch import WATCH
 
 MODULE = "logitsproc_recorders"
 GROUP = "vllm.logits_processors"
 VOCAB = 8
-Given = Sequence[type | str]
 LOG: list[tuple[str, list[float]]] = []
 """Which processor was applied, and to which first row."""
 
@@ -51,6 +51,24 @@ class Recorder:
 BUILT: list[Recorder] = []
 
 
+class First(Recorder):
+    """One that is not argmax invariant."""
+
+
+class Second(Recorder):
+    """Another."""
+
+
+class Plugin(Recorder):
+    """One that an entry point names."""
+
+
+class Always(Recorder):
+    """One that is argmax invariant."""
+
+    invariant = True
+
+
 class NoProcessor:
     """Nothing that a logits processor has, but for the way it is built."""
 
@@ -71,13 +89,19 @@ REFUSED: dict[str, type | str] = {
 }
 
 
+REFUSED_PLUGINS = {
+    "an entry point that leads nowhere": f"{MODULE}:Missing",
+    "an entry point of a class that is no logits processor": f"{MODULE}:NoProcessor",
+}
+
+
 @contextmanager
 def recorders(subject: Subject, plugins: Sequence[str] = ()) -> Iterator[ModuleType]:
     """A module of recorders for this host, and a distribution on the path whose entry points name these."""
     module: Any = ModuleType(MODULE)
     derived = subject.binding.derived
-    for name, invariant in (("First", False), ("Second", False), ("Plugin", False), ("Always", True)):
-        setattr(module, name, derived(type(name, (Recorder,), {"invariant": invariant})))
+    for recorder in (First, Second, Plugin, Always):
+        setattr(module, recorder.__name__, derived(recorder))
     module.Outer = type("Outer", (), {"Inner": derived(type("Inner", (Recorder,), {}))})
     module.NoProcessor, module.function = NoProcessor, recorders
     with tempfile.TemporaryDirectory() as folder:
@@ -96,102 +120,126 @@ def recorders(subject: Subject, plugins: Sequence[str] = ()) -> Iterator[ModuleT
             del sys.modules[MODULE]
 
 
+@dataclass(frozen=True)
+class Scenario:
+    """A subject, what the entry points name, and what the configuration does: recorders by name, or other targets."""
+
+    subject: Subject
+    given: tuple[type | str, ...] | None = None
+    plugins: tuple[str, ...] = ()
+
+    def run(self, params: dict[str, Any]) -> list[tuple[str, list[float]]]:
+        """One request that is not greedy, one step; what was applied to which first row."""
+        with recorders(self.subject, self.plugins) as module:
+            LOG.clear()
+            BUILT.clear()
+            binding = self.subject.binding
+            update = binding.batch_update(1, [], [(0, binding.make_params(params), [1], [])], [])
+            pipeline = WATCH.call(self.subject.build_with, VOCAB, self.named(module))
+            WATCH.call(pipeline.update_state, update)
+            WATCH.call(pipeline.apply, torch.zeros(1, VOCAB))
+            return list(LOG)
+
+    def named(self, module: ModuleType) -> list[type | str] | None:
+        """The configuration's list; a recorder stands in it as the class that the host takes."""
+        if self.given is None:
+            return None
+        return [getattr(module, each.__name__, each) if isinstance(each, type) else each for each in self.given]
+
+    def __str__(self) -> str:
+        """`logits_processors=[First, 'module:Second'], an entry point of module:Third`."""
+        names = ", ".join(repr(each) if isinstance(each, str) else each.__name__ for each in self.given or ())
+        points = "".join(f", an entry point of {plugin}" for plugin in self.plugins)
+        return f"logits_processors=[{names}]{points}"
+
+    def lines(self, params: dict[str, Any]) -> tuple[str, ...]:
+        """The scenario as a script."""
+        classes = [each.__name__ for each in self.given or () if isinstance(each, type)]
+        names = ", ".join(repr(each) if isinstance(each, str) else each.__name__ for each in self.given or ())
+        given = f"({names},)" if self.given else "None"
+        return (
+            "from logitsproc.conformance.bindings import load_subject",
+            f"from {__name__} import {', '.join(['Scenario', *classes])}",
+            "",
+            f"subject = load_subject({self.subject.target!r}, {self.subject.binding.name!r})",
+            f"for name, row in Scenario(subject, {given}, {self.plugins!r}).run({params!r}):",
+            "    print(name, row)",
+        )
+
+
 def check_loading(subject: Subject) -> Iterator[Finding]:
     """LOAD-CLASS, LOAD-NAME, LOAD-ENTRY, LOAD-ORDER, LOAD-INVARIANT, LOAD-REFUSE: every way in, and every refusal."""
-    with recorders(subject) as module:
-        yield loads(subject, "LOAD-CLASS", [module.First], ["First"])
-        yield loads(subject, "LOAD-NAME", [f"{MODULE}:First"], ["First"])
-        yield loads(subject, "LOAD-NAME", [f"{MODULE}:Outer.Inner"], ["Inner"])
-    with recorders(subject, [f"{MODULE}:Plugin"]) as module:
-        yield loads(subject, "LOAD-ENTRY", None, ["Plugin"])
-        given = [module.Second, f"{MODULE}:Always", module.First]
-        yield loads(subject, "LOAD-ORDER", given, ["Plugin", "Second", "First", "Always"])
-        yield built_ins_come_first(subject)
-        yield asks_once(subject, given)
+    yield loads("LOAD-CLASS", Scenario(subject, (First,)), ["First"])
+    yield loads("LOAD-NAME", Scenario(subject, (f"{MODULE}:First",)), ["First"])
+    yield loads("LOAD-NAME", Scenario(subject, (f"{MODULE}:Outer.Inner",)), ["Inner"])
+    plugins = (f"{MODULE}:Plugin",)
+    yield loads("LOAD-ENTRY", Scenario(subject, None, plugins), ["Plugin"])
+    all_ways = Scenario(subject, (Second, f"{MODULE}:Always", First), plugins)
+    names = ["Plugin", "Second", "First", "Always"]
+    yield loads("LOAD-ORDER", all_ways, names)
+    yield built_ins_come_first(Scenario(subject, None, plugins))
+    yield asks_once(all_ways, names)
     for why, target in REFUSED.items():
-        with recorders(subject):
-            yield refuses(subject, why, [target], None)
-    with recorders(subject, [f"{MODULE}:Missing"]):
-        yield refuses(subject, "an entry point that leads nowhere", None, f"{MODULE}:Missing")
-    with recorders(subject, [f"{MODULE}:NoProcessor"]):
-        yield refuses(subject, "an entry point of a class that is no logits processor", None, f"{MODULE}:NoProcessor")
+        yield refuses(why, Scenario(subject, (target,)))
+    for why, plugin in REFUSED_PLUGINS.items():
+        yield refuses(why, Scenario(subject, None, (plugin,)))
 
 
-def loads(subject: Subject, clause: str, given: Given | None, names: list[str]) -> Finding:
+def loads(clause: str, scenario: Scenario, names: list[str]) -> Finding:
     """LOAD-CLASS, LOAD-NAME, LOAD-ENTRY, LOAD-ORDER: these recorders are applied, each once and in this order."""
     try:
-        applied = [name for name, _ in run_once(subject, given, {})]
-    except Exception as error:
-        return Finding(clause, f"{shown(given)} raised {type(error).__name__}: {error}", lines(subject, given))
+        applied = [name for name, _ in scenario.run({})]
+    except (Exception, SystemExit) as error:
+        return Finding(clause, f"with {scenario} it raised {one_line(error)}", scenario.lines({}))
     if applied == names:
         return Finding(clause)
     listed = ", ".join(applied) or "nothing"
-    return Finding(clause, f"of {shown(given)} {listed} was applied, not {', '.join(names)}", lines(subject, given))
+    trouble = f"with {scenario} what was applied is, in this order, {listed}, and not {', '.join(names)}"
+    return Finding(clause, trouble, scenario.lines({}))
 
 
-def built_ins_come_first(subject: Subject) -> Finding:
+def built_ins_come_first(scenario: Scenario) -> Finding:
     """LOAD-ORDER: a built-in processor has worked when the first custom one is applied."""
-    first = run_once(subject, None, {"logit_bias": {0: 5.0}})[0][1]
-    trouble = None if first[0] == 5.0 else "logit bias had not been added when the first custom processor was applied"
-    return Finding("LOAD-ORDER", trouble, lines(subject, None))
+    params = {"logit_bias": {0: 5.0}}
+    trouble = None
+    try:
+        applied = scenario.run(params)
+        if not applied or applied[0][1][0] != 5.0:
+            trouble = "logit bias had not been added when the first custom processor was applied"
+    except (Exception, SystemExit) as error:
+        trouble = f"with {scenario} it raised {one_line(error)}"
+    return Finding("LOAD-ORDER", trouble, scenario.lines(params))
 
 
-def asks_once(subject: Subject, given: Given) -> Finding:
-    """LOAD-INVARIANT: is_argmax_invariant was called once on each instance, when the batch had run too."""
-    run_once(subject, given, {})
-    counts = {type(recorder).__name__: recorder.asked for recorder in BUILT}
-    wrong = [f"{name} {count} times" for name, count in counts.items() if count != 1]
-    trouble = f"is_argmax_invariant() was asked of {', '.join(wrong)}" if wrong else None
-    return Finding("LOAD-INVARIANT", trouble, lines(subject, given))
+def asks_once(scenario: Scenario, names: list[str]) -> Finding:
+    """LOAD-INVARIANT: is_argmax_invariant was called once on the instance of each, when the batch had run too."""
+    try:
+        scenario.run({})
+    except (Exception, SystemExit) as error:
+        return Finding("LOAD-INVARIANT", f"with {scenario} it raised {one_line(error)}", scenario.lines({}))
+    asked = [type(recorder).__name__ for recorder in BUILT for _ in range(recorder.asked)]
+    if sorted(asked) == sorted(names):
+        return Finding("LOAD-INVARIANT")
+    counts = ", ".join(f"{name} {asked.count(name)} times" for name in names)
+    return Finding("LOAD-INVARIANT", f"is_argmax_invariant() was asked of {counts}", scenario.lines({}))
 
 
-def refuses(subject: Subject, why: str, given: Given | None, plugin: str | None) -> Finding:
+def refuses(why: str, scenario: Scenario) -> Finding:
     """LOAD-REFUSE: to build the pipeline raises an error."""
-    note = f"{GROUP} = {plugin}" if plugin else shown(given)
+    before = logging.root.manager.disable
     logging.disable()
     try:
-        WATCH.call(subject.build_with, VOCAB, given)
-    except Exception:
+        scenario.run({})
+    except (Exception, SystemExit):
         return Finding("LOAD-REFUSE")
     finally:
-        logging.disable(logging.NOTSET)
-    return Finding("LOAD-REFUSE", f"{why} was let in: {note}", lines(subject, given))
-
-
-def run_once(subject: Subject, given: Given | None, params: dict[str, Any]) -> list[tuple[str, list[float]]]:
-    """One request that is not greedy, one step; what was applied to which row."""
-    LOG.clear()
-    BUILT.clear()
-    made = subject.binding.make_params(params)
-    update = subject.binding.batch_update(1, [], [(0, made, [1], [])], [])
-    pipeline = WATCH.call(subject.build_with, VOCAB, given)
-    WATCH.call(pipeline.update_state, update)
-    WATCH.call(pipeline.apply, torch.zeros(1, VOCAB))
-    return list(LOG)
-
-
-def shown(given: Given | None) -> str:
-    """The configuration's list."""
-    names = [target if isinstance(target, str) else target.__name__ for target in given or ()]
-    return f"logits_processors={names}"
-
-
-def lines(subject: Subject, given: Given | None) -> tuple[str, ...]:
-    """The construction as a script."""
-    return (
-        "import torch",
-        CONFIG,
-        import_line(subject),
-        "",
-        f"# {MODULE}: a module with these processors",
-        f"config = host_config(vocab={VOCAB}, max_num_seqs=16, {shown(given)})",
-        f"{class_name(subject)}(config, torch.device('cpu'), False)",
-    )
+        logging.disable(before)
+    return Finding("LOAD-REFUSE", f"{why} was let in: {scenario}", scenario.lines({}))
 
 
 def require_pipeline(subject: Subject) -> None:
     """Raises CannotRun for what takes no configuration with custom processors."""
     try:
-        run_once(subject, None, {})
-    except Exception as error:
-        raise CannotRun(f"{subject.target} does not run as a pipeline: {type(error).__name__}: {error}") from error
+        Scenario(subject).run({})
+    except (Exception, SystemExit) as error:
+        raise CannotRun(f"{subject.target} does not run as a pipeline: {one_line(error)}") from error

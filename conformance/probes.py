@@ -59,11 +59,14 @@ class Requests:
         return REQUEST_LEVEL.get(asked(params, "request"))
 
 
-def mask_last(output_ids: list[int], logits: torch.Tensor) -> torch.Tensor:
-    """Masks the last output token, in place."""
-    if output_ids:
-        logits[output_ids[-1]] = -math.inf
-    return logits
+class LastOutput:
+    """A request-level processor that is a method of an object."""
+
+    def mask(self, output_ids: list[int], logits: torch.Tensor) -> torch.Tensor:
+        """Masks the last output token, in place."""
+        if output_ids:
+            logits[output_ids[-1]] = -math.inf
+        return logits
 
 
 def raise_prompt(prompt_ids: list[int], output_ids: list[int], logits: torch.Tensor) -> torch.Tensor:
@@ -73,4 +76,4 @@ def raise_prompt(prompt_ids: list[int], output_ids: list[int], logits: torch.Ten
     return raised
 
 
-REQUEST_LEVEL: dict[str, Callable[..., torch.Tensor]] = {"two": mask_last, "three": raise_prompt}
+REQUEST_LEVEL: dict[str, Callable[..., torch.Tensor]] = {"two": LastOutput().mask, "three": raise_prompt}

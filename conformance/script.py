@@ -14,7 +14,7 @@ TYPES = {
     ],
     VLLM: [
         "from vllm import SamplingParams",
-        "from vllm.v1.sample.logits_processor import BatchUpdate, MoveDirectionality",
+        "from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor, MoveDirectionality",
         "from logitsproc.conformance.interface import host_config",
     ],
 }
@@ -24,16 +24,19 @@ def as_script(history: History, subject: Subject) -> str:
     """The script; it prints what every apply returns."""
     module, _, qualified = subject.target.partition(":")
     name = qualified.partition(".")[0]
+    probes = [*subject.custom, *([subject.mixin] if subject.mixin else [])]
     lines = [
         "import torch",
         "",
         *TYPES[subject.binding.name],
+        *(f"from {probe.__module__} import {probe.__name__}" for probe in probes),
         f"from {module} import {name}",
         "",
         "inf, nan = float('inf'), float('nan')",
         "UNIDIRECTIONAL, SWAP = MoveDirectionality.UNIDIRECTIONAL, MoveDirectionality.SWAP",
-        f"config = host_config(vocab={history.vocab}, max_num_seqs={MAX_NUM_SEQS})",
-        f"processor = {qualified}(config, torch.device('cpu'), False)",
+        *derived_lines(subject),
+        f"config = host_config(vocab={history.vocab}, max_num_seqs={MAX_NUM_SEQS}{custom_text(subject)})",
+        f"processor = {concrete_text(qualified, subject)}(config, torch.device('cpu'), False)",
     ]
     lines += [line for name, arrival in history.requests.items() for line in arrival_lines(name, arrival, subject)]
     if WARM_UP in history.options:
@@ -49,16 +52,38 @@ def as_script(history: History, subject: Subject) -> str:
     return "\n".join(lines) + "\n"
 
 
+def derived_lines(subject: Subject) -> list[str]:
+    """The custom processors as classes that vLLM takes."""
+    if subject.binding.name != VLLM:
+        return []
+    names = [probe.__name__ for probe in subject.custom]
+    return [f"{name} = type({name!r}, ({name}, LogitsProcessor), {{}})" for name in names]
+
+
+def custom_text(subject: Subject) -> str:
+    """The custom processors of the configuration, as an argument."""
+    names = ", ".join(probe.__name__ for probe in subject.custom)
+    return f", logits_processors=[{names}]" if names else ""
+
+
+def concrete_text(qualified: str, subject: Subject) -> str:
+    """The class of which an instance is made."""
+    return f"type('Concrete', ({subject.mixin.__name__}, {qualified}), {{}})" if subject.mixin else qualified
+
+
 def arrival_lines(name: str, arrival: Arrival, subject: Subject) -> list[str]:
     """The params object and the live list of a request."""
     fields = dict(arrival.params)
-    eos = fields.pop("eos_token_id", None) if subject.binding.name == VLLM else None
-    if subject.binding.name == VLLM and "min_tokens" in fields:
-        fields["max_tokens"] = None
+    eos = words = None
+    if subject.binding.name == VLLM:
+        eos, words = fields.pop("eos_token_id", None), fields.pop("bad_words_token_ids", None)
+        fields |= {"max_tokens": None} if "min_tokens" in fields else {}
     given = ", ".join(f"{field}={value!r}" for field, value in fields.items())
     lines = [f"{name}, {name}_out = SamplingParams({given}), {list(arrival.output)}"]
     if eos is not None:
         lines.append(f"{name}.update_from_generation_config({{}}, eos_token_id={eos})")
+    if words is not None:
+        lines.append(f"{name}._bad_words_token_ids = {words}")
     return lines
 
 

@@ -60,6 +60,7 @@ OUT_OF_SCOPE_LIMIT = 10
 ENOUGH_BEYOND = 60
 JUDGED_SHARE = 0.55
 PROBED_LENGTHS = (0, 1, 3, len(TOKENS))
+MANY = (1, 2) * 150
 NEED_OUTPUTS = ("PROC-LIVE-OUTPUTS", "PROC-QUIET")
 NEED_IDS = ("PROC-PLACEHOLDER",)
 
@@ -292,30 +293,41 @@ class Run:
     def first_trouble(self, found: Iterator[Finding]) -> Failure | None:
         """The first finding that breaks a MUST; the others are counted, or noted where they break a SHOULD."""
         for finding in found:
+            if time.monotonic() > self.end:
+                self.stopped_early = True
+                return None
             clause = clauses()[finding.clause]
             self.evidence.fired[clause.id] += 1
             if finding.trouble is None:
                 self.evidence.witnessed[clause.id] += 1
             elif not clause.is_must:
                 self.shortfalls.setdefault(clause.id, finding.trouble)
-            elif fnmatch.fnmatchcase(clause.id, self.settings.glob):
+            else:
                 violation = Violation(clause.id, finding.trouble, 0)
-                return Failure(clause, History(), violation, REACHABLE, None, True, finding.lines)
+                failure = Failure(clause, History(), violation, REACHABLE, None, True, finding.lines)
+                if self.is_chosen(failure):
+                    return failure
         return None
 
     def at_the_edges(self, subject: Subject, kind: Kind) -> Failure | None:
         """VAL-LATER: params at the edge of their domain are played for two steps, and do not raise."""
         validates = has_validation(subject)
-        for params in edges(kind):
-            case = at_edge(params, kind)
+        for arrival in [*map(Arrival, edges(kind)), *long_lived(kind)]:
+            case = at_edge(arrival, kind)
             violation = self.replay(lower(case))
             if violation is None:
                 self.evidence.witnessed["VAL-LATER"] += validates
-            elif validates and violation.clause == "PROC-EXCEPTION":
-                return Failure(clauses()["VAL-LATER"], lower(case), violation, REACHABLE, None, True)
-            else:
-                return self.failure(REACHABLE, case, violation)
+            elif found := self.edge_failure(case, violation, validates):
+                return found
         return None
+
+    def edge_failure(self, case: Case, violation: Violation, validates: bool) -> Failure | None:
+        """The failure that params at the edge show, if it breaks a clause that counts."""
+        if validates and violation.clause == "PROC-EXCEPTION":
+            failure = Failure(clauses()["VAL-LATER"], lower(case), violation, REACHABLE, None, True)
+        else:
+            failure = self.failure(REACHABLE, case, violation)
+        return failure if self.is_chosen(failure) else None
 
     def explore_beyond(self, world: World, left: int) -> Beyond:
         """What comes out in a world beyond the reachable one, in its share of the time when so many are left."""
@@ -373,10 +385,15 @@ class Run:
         """Whether a violation breaks a clause that --clauses names; one that does not is only noted."""
         if self.settings.glob == "*":
             return True
-        failure = self.failure(world, case, violation)
-        if fnmatch.fnmatchcase(failure.clause.id, self.settings.glob):
+        if self.is_chosen(self.failure(world, case, violation)):
             return True
         self.outside_count += 1
+        return False
+
+    def is_chosen(self, failure: Failure) -> bool:
+        """Whether the failure breaks a clause that --clauses names; the first of each other clause is noted."""
+        if fnmatch.fnmatchcase(failure.clause.id, self.settings.glob):
+            return True
         if failure.clause not in [noted.clause for noted in self.outside]:
             self.outside.append(failure)
         return False
@@ -394,7 +411,7 @@ class Run:
 
     def named(self, history: History, violation: Violation, world: World) -> Failure:
         """The failure with its clause."""
-        if BFLOAT16 in history.options:
+        if BFLOAT16 in history.options and self.replay(replace(history, options=history.options - {BFLOAT16})) is None:
             return Failure(clauses()["PIPE-FLOAT"], history, violation, world, None, True)
         if world.clause is not None and self.replay(ordinary(history)) is None:
             return Failure(clauses()[world.clause], history, violation, world, None, True)
@@ -566,7 +583,7 @@ def verdict(failure: Failure | None, results: list[ClauseResult]) -> str:
 def prepared(settings: Settings) -> Subject:
     """The subject that is run; raises CannotRun when no instance of it can be made."""
     subject = settings.kind.prepare(settings.subject) if settings.kind else settings.subject
-    refuse_abstract(subject.target, subject.factory)
+    refuse_abstract(subject.target, subject.concrete())
     return subject
 
 
@@ -580,10 +597,16 @@ def findings(subject: Subject, kind: Kind) -> Iterator[Finding]:
         yield from check_loading(subject)
 
 
-def at_edge(params: dict[str, Any], kind: Kind) -> Case:
-    """One request with these params, for two steps."""
+def long_lived(kind: Kind) -> list[Arrival]:
+    """Requests that have said a thing more often than small integers can count, where outputs play a part."""
+    users = kind.users(random.Random(DEFAULT_SEED)) if kind.reads_outputs else []
+    return [Arrival(params, MANY, MANY) for params in users]
+
+
+def at_edge(arrival: Arrival, kind: Kind) -> Case:
+    """One request, for two steps."""
     plans = (Plan(come=(("A", False),)), Plan(growth=(Growth("A", (TOKENS[0],)),)))
-    return Case(History({"A": Arrival(params)}, kind=kind.field), plans)
+    return Case(History({"A": arrival}, kind=kind.field), plans)
 
 
 def validation_not_applicable(clause: Clause, kind: Kind, subject: Subject) -> str:

@@ -7,38 +7,45 @@ from collections.abc import Iterator
 from typing import Any
 
 from logitsproc.conformance import interface
-from logitsproc.conformance.bindings import PLAIN, Binding, CannotRun, Subject, one_line
-from logitsproc.conformance.findings import Finding, class_name, import_line, params_line
+from logitsproc.conformance.bindings import PLAIN, VLLM, Binding, CannotRun, Subject, one_line
+from logitsproc.conformance.findings import Finding
 from logitsproc.conformance.kinds import Kind, Pool
 from logitsproc.conformance.watch import WATCH
 
+PARAMS = {
+    VLLM: "from vllm import SamplingParams",
+    PLAIN: "from logitsproc.conformance.interface import SamplingParams",
+}
 EDGES: dict[str, Pool] = {
     "allowed_token_ids": [{"allowed_token_ids": [0]}, {"allowed_token_ids": [*range(8)] * 2}],
     "bad_words": [{"bad_words_token_ids": [[0]]}, {"bad_words_token_ids": [[1] * 40, [2, 2]]}],
     "min_tokens": [{"min_tokens": 1, "stop_token_ids": [0, 0]}, {"min_tokens": 10**6, "stop_token_ids": [*range(8)]}],
     "logit_bias": [{"logit_bias": {0: 0.0}}, {"logit_bias": {1: -3e38, 2: 2e-38}}],
     "repetition_penalty": [{"repetition_penalty": 1e-37}, {"repetition_penalty": 1e37}],
-    "frequency_penalty": [{"frequency_penalty": -2}, {"frequency_penalty": 2.0}, {"frequency_penalty": 1e-45}],
-    "presence_penalty": [{"presence_penalty": -2}, {"presence_penalty": 2.0}, {"presence_penalty": 1e-45}],
+    "frequency_penalty": [{"frequency_penalty": -2}, {"frequency_penalty": 2.0}, {"frequency_penalty": 2e-38}],
+    "presence_penalty": [{"presence_penalty": -2}, {"presence_penalty": 2.0}, {"presence_penalty": 2e-38}],
     "temperature": [{"temperature": 0}, {"temperature": 0.01}, {"temperature": 2}],
-    "min_p": [{"min_p": 0}, {"min_p": 1}, {"min_p": 1e-45}, {"min_p": 1 - 1e-9}],
+    "min_p": [{"min_p": 0}, {"min_p": 1}, {"min_p": 2e-38}, {"min_p": 1 - 1e-9}],
     "top_k": [{"top_k": -1}, {"top_k": 1}, {"top_k": 2**31 - 1}],
-    "top_p": [{"top_p": 1e-45}, {"top_p": 1 - 1e-9}, {"top_p": 1}],
+    "top_p": [{"top_p": 2e-38}, {"top_p": 1 - 1e-9}, {"top_p": 1}],
 }
 """In the domain, at its edges."""
 
+NAN, INFINITE = float("nan"), float("inf")
+WORDS: tuple[Any, ...] = ("1", None)
+"""What is no number and no comparison takes."""
 OUTSIDE: dict[str, Pool] = {
-    "allowed_token_ids": [{"allowed_token_ids": []}, {"allowed_token_ids": [-1]}],
-    "bad_words": [{"bad_words_token_ids": [[]]}, {"bad_words_token_ids": [[1], [-1]]}],
-    "min_tokens": [{"min_tokens": -1, "stop_token_ids": [1]}, {"min_tokens": 2, "stop_token_ids": [-1]}],
+    "allowed_token_ids": [{"allowed_token_ids": value} for value in ([], [-1], "1")],
+    "bad_words": [{"bad_words_token_ids": [[]]}, {"bad_words_token_ids": [[1], [-1]]}, {"bad_words_token_ids": [1, 2]}],
+    "min_tokens": [{"min_tokens": value, "stop_token_ids": [1]} for value in (-1, *WORDS)],
     "logit_bias": [{"logit_bias": {-1: 1.0}}],
-    "repetition_penalty": [{"repetition_penalty": value} for value in (0, -1.0, float("inf"), float("nan"))],
-    "frequency_penalty": [{"frequency_penalty": value} for value in (-2.001, 2.001, float("nan"))],
-    "presence_penalty": [{"presence_penalty": value} for value in (-2.001, 2.001, float("nan"))],
-    "temperature": [{"temperature": value} for value in (-0.1, 2.1, float("inf"), float("nan"))],
-    "min_p": [{"min_p": value} for value in (-0.001, 1.001, float("nan"))],
-    "top_k": [{"top_k": -2}, {"top_k": 1.5}],
-    "top_p": [{"top_p": value} for value in (0.0, -0.1, 1.001, float("nan"))],
+    "repetition_penalty": [{"repetition_penalty": value} for value in (0, -1.0, INFINITE, NAN, *WORDS)],
+    "frequency_penalty": [{"frequency_penalty": value} for value in (-2.001, 2.001, NAN, *WORDS)],
+    "presence_penalty": [{"presence_penalty": value} for value in (-2.001, 2.001, NAN, *WORDS)],
+    "temperature": [{"temperature": value} for value in (-0.1, 2.1, INFINITE, NAN, *WORDS)],
+    "min_p": [{"min_p": value} for value in (-0.001, 1.001, NAN, *WORDS)],
+    "top_k": [{"top_k": value} for value in (-2, 1.5, *WORDS)],
+    "top_p": [{"top_p": value} for value in (0.0, -0.1, 1.001, NAN, *WORDS)],
 }
 
 NO_FLOATS: dict[str, Pool] = {
@@ -96,6 +103,7 @@ def refused(subject: Subject, params: dict[str, Any], clause: str) -> Iterator[F
     made = unverified(subject.binding, params)
     if made is None:
         yield Finding(clause)
+        yield Finding("VAL-ERROR")
         return
     error = outcome(subject, made)
     if error is not None and not isinstance(error, subject.binding.refusals):
@@ -134,13 +142,16 @@ def outcome(subject: Subject, made: Any) -> BaseException | None:
 
 def lines(subject: Subject, params: dict[str, Any]) -> tuple[str, ...]:
     """The call as a script."""
+    module, _, qualified = subject.target.partition(":")
     given = ", ".join(f"{field}={value!r}" for field, value in params.items())
     return (
-        params_line(subject),
-        import_line(subject),
+        PARAMS[subject.binding.name],
+        f"from {module} import {qualified.partition('.')[0]}",
         "",
         "inf, nan = float('inf'), float('nan')",
-        f"{class_name(subject)}.validate_params(SamplingParams({given}))",
+        f"params = SamplingParams({given})",
+        f"{qualified}.validate_params(params)",
+        "print(params)",
     )
 
 

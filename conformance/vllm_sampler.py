@@ -15,7 +15,7 @@ from vllm.v1.worker.gpu_input_batch import CachedRequestState, InputBatch
 
 from logitsproc.conformance.bindings import VLLM
 
-MAX_LENGTH = 512
+MAX_LENGTH = 1024
 BLOCK = 16
 EMBEDDED_TOKENS = 2
 """How long a prompt without ids is taken to be."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 from inspect import signature
@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from logitsproc.optimized.table import BatchUpdate, Users
+from logitsproc.optimized.processor import Processor
 
 RequestProcessor = Callable[..., torch.Tensor]
 """(prompt token ids, output token ids, row) or (output token ids, row) -> the row, the same or a new one.
@@ -21,30 +21,22 @@ RowProcessor = Callable[[torch.Tensor], torch.Tensor]
 """A request processor that has its lists: row -> row."""
 
 
-class AdapterLogitsProcessor(ABC):
+class AdapterLogitsProcessor(Processor):
     """A processor made of one callable for each request that wants one.
 
     A subclass says which callable in `new_req_logits_processor`, and in `is_argmax_invariant` whether every one keeps
     the largest token; one with a constructor of its own calls this one.
     """
 
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.users = Users(self.row_processor)
-        self.processors: dict[int, RowProcessor] = {}
-
-    @classmethod  # noqa: B027
+    @classmethod
     def validate_params(cls, params: Any) -> None:
         """PROC-EXCEPTION: accepts every request; a subclass may raise ValueError."""
-
-    @abstractmethod
-    def is_argmax_invariant(self) -> bool:
-        """PROC-ARGMAX: whether no callable can make another token the largest."""
 
     @abstractmethod
     def new_req_logits_processor(self, params: Any) -> RequestProcessor | None:
         """LOAD-OPT-OUT: the callable for a request with these params, or None for none."""
 
-    def row_processor(self, params: Any, prompt: list[int] | None, output: list[int]) -> RowProcessor | None:
+    def state_of(self, params: Any, prompt: list[int] | None, output: list[int]) -> RowProcessor | None:
         """LOAD-ADAPTER, LOAD-OPT-OUT: the request's callable with its live lists; a missing prompt is an empty one."""
         processor = self.new_req_logits_processor(params)
         if processor is None:
@@ -53,22 +45,13 @@ class AdapterLogitsProcessor(ABC):
             return partial(processor, [] if prompt is None else prompt, output)
         return partial(processor, output)
 
-    def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was."""
-        if batch_update is None:
-            return
-        self.users.follow(batch_update)
-        self.processors = self.users.by_row()
+    def edit(self, logits: torch.Tensor, processors: dict[int, RowProcessor]) -> None:
+        """LOAD-ROW: the row of each user becomes what its callable returns.
 
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """LOAD-ROW, PROC-LIVE-OUTPUTS, PROC-IDLE, PROC-UNTOUCHED, PROC-SHAPE: the input, where the row of each user
-        is what its callable returned.
-
-        logits: [rows, vocab] float32, of any strides.
+        logits: [rows, vocab] float32, of any strides, changed in place. processors: row -> the callable with its lists.
         """
-        for number, processor in self.processors.items():
+        for number, processor in processors.items():
             row = logits[number]
             returned = processor(row)
             if returned is not row:
                 row.copy_(returned)
-        return logits

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import torch
 
-from logitsproc.optimized.packing import Index, pack, token_ids
-from logitsproc.optimized.table import BatchUpdate, Users
+from logitsproc.optimized.domains import are_words, require
+from logitsproc.optimized.packing import MASKED, Index, pack, token_ids
+from logitsproc.optimized.processor import Processor
 
 
 class BadWords(NamedTuple):
@@ -18,55 +18,6 @@ class BadWords(NamedTuple):
     single: list[int]
     longer: dict[int, list[tuple[list[int], int]]]
     output: list[int]
-
-
-class BadWordsLogitsProcessor:
-    """Masks the tokens that would complete a bad word of the row's request, in place: one indexed write."""
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.device = device
-        self.users = Users(bad_words)
-        self.words: dict[int, BadWords] = {}
-        self.banned: dict[int, list[int]] = {}
-        self.index: Index | None = None
-        self.masked = torch.tensor(-math.inf, device=device)
-
-    @classmethod
-    def validate_params(cls, params: Any) -> None:
-        """PROC-EXCEPTION: raises ValueError for a word without tokens or a negative token id."""
-        for word in params.bad_words_token_ids or ():
-            if not word:
-                raise ValueError("a word of bad_words_token_ids must have a token")
-            if min(word) < 0:
-                raise ValueError(f"token {min(word)} of a bad word: token ids are not negative")
-
-    def is_argmax_invariant(self) -> bool:
-        """PROC-ARGMAX: False, the largest token may complete a word."""
-        return False
-
-    def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was.
-
-        Outputs are not read here: they may still change before `apply`.
-        """
-        if batch_update is None:
-            return
-        self.users.follow(batch_update)
-        self.words = self.users.by_row()
-
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """BAD-COMPLETE, BAD-OTHERS, PROC-LIVE-OUTPUTS, PROC-PLACEHOLDER, PROC-SHRINK, PROC-IDLE, PROC-UNTOUCHED,
-        PROC-SHAPE: the input, with -inf for each token that would complete a word now.
-
-        logits: [rows, vocab] float32, of any strides. Raises IndexError for a token beyond the vocabulary.
-        """
-        banned = completing(self.words)
-        if not banned:
-            return logits
-        if banned != self.banned:
-            self.index = pack(banned, [token_ids(tokens) for tokens in banned.values()], self.device)
-            self.banned = banned
-        return logits.index_put_(self.index, self.masked)
 
 
 def bad_words(params: Any, prompt: list[int] | None, output: list[int]) -> BadWords | None:
@@ -98,3 +49,42 @@ def completing_tokens(words: BadWords) -> list[int]:
     output = words.output
     longer = words.longer.get(output[-1], ()) if output else ()
     return words.single + [last for before, last in longer if output[-len(before) :] == before]
+
+
+class BadWordsLogitsProcessor(Processor):
+    """Masks the tokens that would complete a bad word of the row's request, in place: one indexed write."""
+
+    state_of = staticmethod(bad_words)
+
+    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
+        super().__init__(vllm_config, device, is_pin_memory)
+        self.banned: dict[int, list[int]] = {}
+        self.index: Index | None = None
+        self.masked = torch.tensor(MASKED, device=device)
+
+    @classmethod
+    def validate_params(cls, params: Any) -> None:
+        """VAL-DOMAIN, VAL-ERROR: raises ValueError when bad_words_token_ids is neither None nor holds words of at least
+        one token id."""
+        value = params.bad_words_token_ids
+        within = value is None or are_words(value)
+        require("bad_words_token_ids", value, "None or a list of lists of at least one token id", within)
+
+    def is_argmax_invariant(self) -> bool:
+        """PROC-ARGMAX: False, the largest token may complete a word."""
+        return False
+
+    def edit(self, logits: torch.Tensor, words: dict[int, BadWords]) -> None:
+        """BAD-COMPLETE, BAD-OTHERS, PROC-LIVE-OUTPUTS, PROC-PLACEHOLDER, PROC-SHRINK: -inf for each token that would
+        complete a word now.
+
+        logits: [rows, vocab] float32, of any strides, changed in place. words: row -> words. Raises IndexError for a
+        token beyond the vocabulary.
+        """
+        banned = completing(words)
+        if not banned:
+            return
+        if banned != self.banned:
+            self.index = pack(banned, [token_ids(tokens) for tokens in banned.values()], self.device)
+            self.banned = banned
+        logits.index_put_(self.index, self.masked)

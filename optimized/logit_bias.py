@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from logitsproc.optimized.domains import are_biases, require
 from logitsproc.optimized.packing import FloatValues, Index, TokenIds, float_values, pack, token_ids
-from logitsproc.optimized.table import BatchUpdate, Users
+from logitsproc.optimized.processor import Processor
 
-LARGEST = float(np.finfo(np.float32).max)
+Biases = tuple[Index, torch.Tensor]
+"""The index of every named token, and what is added there, float32."""
 
 
 class Bias(NamedTuple):
@@ -20,54 +22,43 @@ class Bias(NamedTuple):
     values: FloatValues
 
 
-class LogitBiasLogitsProcessor:
-    """Logit bias for the rows whose request has one, in place: one indexed addition for the whole batch."""
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.device = device
-        self.users = Users(bias)
-        self.packed: tuple[Index, torch.Tensor] | None = None
-
-    @classmethod
-    def validate_params(cls, params: Any) -> None:
-        """PROC-EXCEPTION: raises ValueError for a negative token id or a value not finite in float32."""
-        for token, value in (params.logit_bias or {}).items():
-            if token < 0:
-                raise ValueError(f"logit_bias names token {token}, and token ids are not negative")
-            if not abs(value) <= LARGEST:
-                raise ValueError(f"logit_bias of token {token} must be finite in float32, not {value}")
-
-    def is_argmax_invariant(self) -> bool:
-        """PROC-ARGMAX: False, a bias can make another token the largest."""
-        return False
-
-    def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was."""
-        if batch_update is None:
-            return
-        self.users.follow(batch_update)
-        users = self.users.by_row()
-        self.packed = pack_biases(users, self.device) if users else None
-
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """BIAS-ADD, BIAS-OTHERS, BIAS-NONFINITE, NUM-EDIT, PROC-IDLE, PROC-UNTOUCHED, PROC-SHAPE:
-        the input, with one float32 addition for each named token and everything else as it was.
-
-        logits: [rows, vocab] float32, of any strides. Raises IndexError for a token beyond the vocabulary.
-        """
-        if self.packed is not None:
-            index, values = self.packed
-            logits.index_put_(index, values, accumulate=True)
-        return logits
-
-
 def bias(params: Any, prompt: list[int] | None, output: list[int]) -> Bias | None:
     """BIAS-NEUTRAL: the request's bias, or None when it names no token."""
     named = params.logit_bias
     return Bias(token_ids(named), float_values(named.values())) if named else None
 
 
-def pack_biases(biases: dict[int, Bias], device: torch.device) -> tuple[Index, torch.Tensor]:
-    """The index of every named token, and what is added there, float32. biases: row -> bias, not empty."""
+def pack_biases(biases: dict[int, Bias], device: torch.device) -> Biases:
+    """The named tokens of all rows at once. biases: row -> bias, not empty."""
     tokens, values = zip(*biases.values(), strict=True)
     return pack(biases, tokens, device), torch.from_numpy(np.concatenate(values)).to(device)
+
+
+def add_biases(logits: torch.Tensor, biases: Biases) -> None:
+    """BIAS-ADD, BIAS-OTHERS, BIAS-NONFINITE, NUM-EDIT: one float32 addition for each named token.
+
+    logits: [rows, vocab] float32, of any strides, changed in place. Raises IndexError for a token beyond the
+    vocabulary.
+    """
+    index, values = biases
+    logits.index_put_(index, values, accumulate=True)
+
+
+class LogitBiasLogitsProcessor(Processor):
+    """Logit bias for the rows whose request has one, in place: one indexed addition for the whole batch."""
+
+    state_of = staticmethod(bias)
+    packed = staticmethod(pack_biases)
+    edit = staticmethod(add_biases)
+
+    @classmethod
+    def validate_params(cls, params: Any) -> None:
+        """VAL-DOMAIN, VAL-ERROR, VAL-FLOAT: raises ValueError when logit_bias is neither None nor maps token ids to
+        numbers that float32 holds."""
+        value = params.logit_bias
+        within = value is None or are_biases(value)
+        require("logit_bias", value, "None or a mapping of token ids to numbers, each 0 or normal in float32", within)
+
+    def is_argmax_invariant(self) -> bool:
+        """PROC-ARGMAX: False, a bias can make another token the largest."""
+        return False

@@ -4,61 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from logitsproc.optimized.packing import float_values
-from logitsproc.optimized.table import BatchUpdate, Users
+from logitsproc.optimized.domains import is_number, require
+from logitsproc.optimized.packing import MASKED, float_values
+from logitsproc.optimized.processor import Processor
+from logitsproc.optimized.selection import mask_below
 
-MASKED = -math.inf
 VISIT = 3072
 """To visit one row by itself takes as long as to compare this many tokens of the whole batch."""
 
 
-class MinPLogitsProcessor:
-    """min-p for the rows whose request has a min_p above 0, in place.
+class Shares(NamedTuple):
+    """rows: those with a min_p, ascending. log_shares: ln(min_p) of every row up to the last of them, -inf for a row
+    without, [rows, 1] float32."""
 
-    p >= min_p * max(p) is logit >= max(logits) + ln(min_p): no softmax; a row is read twice, written once.
-    """
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.device = device
-        self.users = Users(log_share)
-        self.rows: list[int] = []
-        self.log_shares = torch.empty(0, 1, device=device)
-
-    @classmethod
-    def validate_params(cls, params: Any) -> None:
-        """PROC-EXCEPTION: raises ValueError when min_p is not in [0, 1]."""
-        if not 0.0 <= params.min_p <= 1.0:
-            raise ValueError(f"min_p must be in [0, 1], not {params.min_p}")
-
-    def is_argmax_invariant(self) -> bool:
-        """PROC-ARGMAX: True, the largest tokens of a row always stay."""
-        return True
-
-    def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was."""
-        if batch_update is None:
-            return
-        self.users.follow(batch_update)
-        users = self.users.by_row()
-        self.rows = list(users)
-        self.log_shares = column(users).to(self.device)
-
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """MINP-THRESHOLD, PROC-IDLE, PROC-UNTOUCHED, PROC-SHAPE: the input, changed in its users' rows only.
-
-        logits: [rows, vocab] float32, of any strides.
-        """
-        if not self.rows:
-            return logits
-        if logits.numel() < VISIT * len(self.rows):
-            mask_batch(logits[: self.log_shares.shape[0]], self.log_shares)
-        else:
-            mask_rows([logits[row] for row in self.rows], self.log_shares[self.rows])
-        return logits
+    rows: list[int]
+    log_shares: torch.Tensor
 
 
 def log_share(params: Any, prompt: list[int] | None, output: list[int]) -> float | None:
@@ -66,13 +30,23 @@ def log_share(params: Any, prompt: list[int] | None, output: list[int]) -> float
     return math.log(params.min_p) if params.min_p else None
 
 
-def column(log_shares: dict[int, float]) -> torch.Tensor:
-    """ln(min_p) of every row up to the last user's, -inf for a row without: [rows, 1] float32.
+def shares(users: dict[int, float], device: torch.device) -> Shares:
+    """users: row -> ln(min_p), in ascending order of rows, not empty."""
+    rows = list(users)
+    column = float_values([users.get(row, MASKED) for row in range(rows[-1] + 1)])
+    return Shares(rows, torch.from_numpy(column[:, None]).to(device))
 
-    log_shares: row -> ln(min_p).
+
+def keep_probable(logits: torch.Tensor, asked: Shares) -> None:
+    """MINP-THRESHOLD, MINP-KEEP-MAX, MINP-KEPT-VALUES: what is less probable than its row's share becomes -inf.
+
+    logits: [rows, vocab] float32, of any strides, changed in place.
     """
-    rows = range(max(log_shares, default=-1) + 1)
-    return torch.from_numpy(float_values([log_shares.get(row, MASKED) for row in rows])[:, None])
+    rows, log_shares = asked
+    if logits.numel() < VISIT * len(rows):
+        mask_batch(logits[: len(log_shares)], log_shares)
+    else:
+        mask_rows([logits[row] for row in rows], log_shares[rows])
 
 
 def edges(largest: torch.Tensor, log_shares: torch.Tensor) -> torch.Tensor:
@@ -96,10 +70,26 @@ def mask_rows(rows: Sequence[torch.Tensor], log_shares: torch.Tensor) -> None:
     """MINP-THRESHOLD, MINP-KEEP-MAX, MINP-KEPT-VALUES: row by row.
 
     rows: views of the logits, [vocab] each, log_shares: [rows, 1], float32.
-    threshold_ runs at the speed of memory, which masking by a comparison does not. It replaces what is at or
-    below its threshold, NaN not, so the threshold is the float32 next below the edge.
     """
-    edge = edges(torch.stack([row.amax(0, keepdim=True) for row in rows]), log_shares)
-    below = edge.nextafter(torch.full_like(edge, MASKED)).flatten()
-    for row, threshold in zip(rows, below.tolist(), strict=True):
-        torch.threshold_(row, threshold, MASKED)
+    mask_below(rows, edges(torch.stack([row.amax(0, keepdim=True) for row in rows]), log_shares))
+
+
+class MinPLogitsProcessor(Processor):
+    """min-p for the rows whose request has a min_p above 0, in place.
+
+    p >= min_p * max(p) is logit >= max(logits) + ln(min_p): no softmax; a row is read twice, written once.
+    """
+
+    state_of = staticmethod(log_share)
+    packed = staticmethod(shares)
+    edit = staticmethod(keep_probable)
+
+    @classmethod
+    def validate_params(cls, params: Any) -> None:
+        """VAL-DOMAIN, VAL-ERROR: raises ValueError when min_p is no number in [0, 1]."""
+        value = params.min_p
+        require("min_p", value, "in [0, 1]", is_number(value, 0, 1))
+
+    def is_argmax_invariant(self) -> bool:
+        """PROC-ARGMAX: True, the largest tokens of a row always stay."""
+        return True

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 
-from logitsproc.optimized.packing import Index, TokenIds, pack, token_ids
-from logitsproc.optimized.table import BatchUpdate, Users
+from logitsproc.optimized.domains import are_tokens, is_integer, require
+from logitsproc.optimized.packing import MASKED, Index, TokenIds, pack, token_ids
+from logitsproc.optimized.processor import Processor
+from logitsproc.optimized.table import BatchUpdate
 
 
 class Minimum(NamedTuple):
@@ -20,60 +21,63 @@ class Minimum(NamedTuple):
     stops: TokenIds
 
 
-class MinTokensLogitsProcessor:
+def minimum(params: Any, prompt: list[int] | None, output: list[int]) -> Minimum | None:
+    """MINTOK-NEUTRAL, MINTOK-EOS: the request's minimum, or None without one or without a stop token."""
+    stops = params.all_stop_token_ids if params.min_tokens else ()
+    return Minimum(params.min_tokens, output, token_ids(stops)) if stops else None
+
+
+def too_short(minima: dict[int, Minimum]) -> list[int]:
+    """PROC-QUIET, PROC-PLACEHOLDER: the rows whose request does not have its min_tokens yet."""
+    return [row for row, (least, output, _) in minima.items() if len(output) < least]
+
+
+class MinTokensLogitsProcessor(Processor):
     """Masks the stop tokens of the rows whose request is still too short, in place.
 
     A request that is long enough stays known: its list may shrink again.
     """
 
+    state_of = staticmethod(minimum)
+
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.device = device
-        self.users = Users(minimum)
-        self.minima: dict[int, Minimum] = {}
+        super().__init__(vllm_config, device, is_pin_memory)
         self.blocked: list[int] = []
         self.index: Index | None = None
-        self.masked = torch.tensor(-math.inf, device=device)
+        self.masked = torch.tensor(MASKED, device=device)
 
     @classmethod
     def validate_params(cls, params: Any) -> None:
-        """PROC-EXCEPTION: raises ValueError for a negative min_tokens, or one with a negative stop id."""
-        if params.min_tokens < 0:
-            raise ValueError(f"min_tokens must not be negative, not {params.min_tokens}")
-        if params.min_tokens and min(params.all_stop_token_ids, default=0) < 0:
-            raise ValueError(f"stop token {min(params.all_stop_token_ids)}: token ids are not negative")
+        """VAL-DOMAIN, VAL-ERROR: raises ValueError when min_tokens is no int from 0 on, or is above 0 and
+        stop_token_ids is neither None nor a list of token ids."""
+        least, stops = params.min_tokens, params.stop_token_ids
+        require("min_tokens", least, "an int of at least 0", is_integer(least, 0))
+        if least:
+            require("stop_token_ids", stops, "None or a list of token ids", stops is None or are_tokens(stops))
+            every = params.all_stop_token_ids
+            require("all_stop_token_ids", every, "a set of token ids", are_tokens(every))
 
     def is_argmax_invariant(self) -> bool:
         """PROC-ARGMAX: False, the largest token may be a stop token."""
         return False
 
     def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was.
+        """UPD-NONE, PROC-STATE-DEPARTED: as every processor's; what was packed of the batch before is dropped."""
+        super().update_state(batch_update)
+        if batch_update is not None:
+            self.blocked, self.index = [], None
 
-        Lengths are not read here: they may still change before `apply`.
+    def edit(self, logits: torch.Tensor, minima: dict[int, Minimum]) -> None:
+        """MINTOK-BLOCK, MINTOK-RELEASE, MINTOK-OTHERS, PROC-LIVE-OUTPUTS, PROC-PLACEHOLDER, PROC-QUIET, PROC-SHRINK:
+        -inf for the stop tokens of each row whose request is too short now.
+
+        logits: [rows, vocab] float32, of any strides, changed in place. minima: row -> minimum. Raises IndexError for a
+        token beyond the vocabulary.
         """
-        if batch_update is None:
-            return
-        self.users.follow(batch_update)
-        self.minima = self.users.by_row()
-        self.blocked, self.index = [], None
-
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """MINTOK-BLOCK, MINTOK-RELEASE, MINTOK-OTHERS, PROC-LIVE-OUTPUTS, PROC-PLACEHOLDER, PROC-QUIET,
-        PROC-SHRINK, PROC-IDLE, PROC-UNTOUCHED, PROC-SHAPE:
-        the input, with -inf for the stop tokens of each row whose request is too short now.
-
-        logits: [rows, vocab] float32, of any strides. Raises IndexError for a token beyond the vocabulary.
-        """
-        blocked = [row for row, (least, output, _) in self.minima.items() if len(output) < least]
+        blocked = too_short(minima)
         if not blocked:
-            return logits
+            return
         if blocked != self.blocked:
-            self.index = pack(blocked, [self.minima[row].stops for row in blocked], self.device)
+            self.index = pack(blocked, [minima[row].stops for row in blocked], self.device)
             self.blocked = blocked
-        return logits.index_put_(self.index, self.masked)
-
-
-def minimum(params: Any, prompt: list[int] | None, output: list[int]) -> Minimum | None:
-    """MINTOK-NEUTRAL, MINTOK-EOS: the request's minimum, or None without one or without a stop token."""
-    stops = params.all_stop_token_ids
-    return Minimum(params.min_tokens, output, token_ids(stops)) if params.min_tokens and stops else None
+        logits.index_put_(self.index, self.masked)

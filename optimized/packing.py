@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+MASKED = -math.inf
+"""The logit of a token that cannot be sampled."""
 TokenIds = npt.NDArray[np.int64]
 FloatValues = npt.NDArray[np.float32]
 Index = tuple[torch.Tensor, torch.Tensor]

@@ -19,14 +19,14 @@ from logitsproc.optimized.allowed_token_ids import AllowedTokenIdsLogitsProcesso
 from logitsproc.optimized.bad_words import BadWords, BadWordsLogitsProcessor, bad_words, completing
 from logitsproc.optimized.frequency_penalty import FrequencyPenaltyLogitsProcessor
 from logitsproc.optimized.loading import load_processors
-from logitsproc.optimized.logit_bias import Bias, LogitBiasLogitsProcessor, bias, pack_biases
-from logitsproc.optimized.min_p import MinPLogitsProcessor, edges, log_share, mask_rows
-from logitsproc.optimized.min_tokens import Minimum, MinTokensLogitsProcessor, minimum
-from logitsproc.optimized.packing import Index, TokenIds, float_values, pack, token_ids
+from logitsproc.optimized.logit_bias import Bias, Biases, LogitBiasLogitsProcessor, add_biases, bias, pack_biases
+from logitsproc.optimized.min_p import MinPLogitsProcessor, Shares, edges, keep_probable, log_share, mask_rows, shares
+from logitsproc.optimized.min_tokens import Minimum, MinTokensLogitsProcessor, minimum, too_short
+from logitsproc.optimized.packing import MASKED, Index, TokenIds, float_values, pack, token_ids
 from logitsproc.optimized.penalties import Penalties, penalise, penalties
 from logitsproc.optimized.presence_penalty import PresencePenaltyLogitsProcessor
 from logitsproc.optimized.repetition_penalty import RepetitionPenaltyLogitsProcessor
-from logitsproc.optimized.selection import MASKED, Candidates, keep, largest, mask_below, stretches
+from logitsproc.optimized.selection import Candidates, keep, largest, mask_below, stretches
 from logitsproc.optimized.table import BatchUpdate, Users
 from logitsproc.optimized.temperature import GREEDY_BELOW, Run, TemperatureLogitsProcessor, divide, runs, temperature
 from logitsproc.optimized.top_k import TopKLogitsProcessor, keep_largest, kth_largest, kth_of_row, top_k
@@ -94,30 +94,41 @@ class Listed(NamedTuple):
     """Rows that are cut and whose requests list their tokens.
 
     rows: [rows] int64, ascending. tokens: [rows, width] int64. ended: [rows, width] bool, where the list is over.
-    cuts: of these rows, by their place.
+    last: the largest of the tokens. cuts: of these rows, by their place.
     """
 
     rows: TokenIds
     tokens: torch.Tensor
     ended: torch.Tensor
+    last: int
     cuts: Cuts
+
+
+class Turns(NamedTuple):
+    """What min-p, top-k and top-p ask for, each for itself. shares: None without rows. ks, ps: row -> k, row -> p."""
+
+    shares: Shares | None
+    ks: dict[int, int]
+    ps: dict[int, float]
 
 
 class Plan(NamedTuple):
     """What the stages have to do with the batch as it is: row -> what its request asks for, or packed for all rows.
 
     random: whether a request is not greedy. divided: the rows that are only divided. cuts, listed: None without rows.
+    turns: None unless the cuts come in turn, and then there are no others.
     """
 
     random: bool
     allowed: dict[int, torch.Tensor]
     words: dict[int, BadWords]
     minima: dict[int, Minimum]
-    biases: tuple[Index, torch.Tensor] | None
+    biases: Biases | None
     penalties: dict[int, Penalties]
     divided: list[Run]
     cuts: Cuts | None
     listed: Listed | None
+    turns: Turns | None
 
 
 class Pipeline:
@@ -130,15 +141,14 @@ class Pipeline:
         self.invariant = list(compress(self.custom, invariant))
         self.variant = list(compress(self.custom, map(operator.not_, invariant)))
         self.users = Users(record)
-        self.records: dict[int, Record] = {}
-        self.plan = plan({}, False, True, device)
+        self.plan = plan({}, False, self.custom, self.invariant, device)
         self.banned: Bans = {}, []
         self.index: Index | None = None
         self.masked = torch.tensor(MASKED, device=device)
 
     @classmethod
     def validate_params(cls, params: Any) -> None:
-        """PROC-EXCEPTION: raises ValueError for what a stage refuses."""
+        """VAL-DOMAIN, VAL-ERROR: raises ValueError for what a stage refuses."""
         for stage in STAGES:
             stage.validate_params(params)
 
@@ -154,9 +164,8 @@ class Pipeline:
         if batch_update is not None:
             self.users.follow(batch_update)
             greedy = sum(asked.greedy for asked in self.users.states.values())
-            self.records = self.users.by_row()
             random = sum(self.users.table.live) > greedy
-            self.plan = plan(self.records, random, bool(self.custom), self.device)
+            self.plan = plan(self.users.by_row(), random, self.custom, self.invariant, self.device)
             self.banned = {}, []
         for processor in self.custom:
             processor.update_state(batch_update)
@@ -168,18 +177,20 @@ class Pipeline:
         logits: [rows, vocab], of any strides, on the CPU. float32 is changed in place, another dtype is converted.
         Raises IndexError for a token beyond the vocabulary.
         """
+        if self.plan.listed is not None:
+            check_listed(self.plan.listed, logits.shape[1])
         logits = self.edit(logits.to(torch.float32))
         if not self.plan.random:
             return logits
-        return self.draw_in_turn(logits) if self.invariant else self.draw(logits)
+        divide(logits, self.plan.divided)
+        return self.draw(logits) if self.plan.turns is None else self.draw_in_turn(logits, self.plan.turns)
 
     def edit(self, logits: torch.Tensor) -> torch.Tensor:
         """PIPE-ORDER, PIPE-RETURNED: what every request gets, greedy ones too."""
         keep_allowed(logits, self.plan.allowed)
         self.ban(logits)
         if self.plan.biases is not None:
-            index, values = self.plan.biases
-            logits.index_put_(index, values, accumulate=True)
+            add_biases(logits, self.plan.biases)
         for processor in self.variant:
             logits = processor.apply(logits)
         if self.plan.penalties:
@@ -201,24 +212,21 @@ class Pipeline:
         logits.index_put_(self.index, self.masked)
 
     def draw(self, logits: torch.Tensor) -> torch.Tensor:
-        """PIPE-GREEDY: temperature, min-p, top-k and top-p at once."""
-        divide(logits, self.plan.divided)
+        """PIPE-GREEDY: temperature, min-p, top-k and top-p at once, of the rows that are cut."""
         if self.plan.cuts is not None:
             cut(logits, self.plan.cuts)
         if self.plan.listed is not None:
             cut_listed(logits, self.plan.listed)
         return logits
 
-    def draw_in_turn(self, logits: torch.Tensor) -> torch.Tensor:
-        """PIPE-ORDER, PIPE-RETURNED, PIPE-GREEDY: temperature, min-p, custom processors, top-k and top-p in turn."""
-        log_shares = column(self.records, "log_share")
-        divide(logits, runs(column(self.records, "temperature"), self.device))
-        if log_shares:
-            mask_rows([logits[row] for row in log_shares], torch.from_numpy(float_values(log_shares.values())[:, None]))
+    def draw_in_turn(self, logits: torch.Tensor, turns: Turns) -> torch.Tensor:
+        """PIPE-ORDER, PIPE-RETURNED, PIPE-GREEDY: min-p, custom processors, top-k and top-p, after the temperature."""
+        if turns.shares is not None:
+            keep_probable(logits, turns.shares)
         for processor in self.invariant:
             logits = processor.apply(logits)
-        keep_largest(logits, column(self.records, "k"))
-        keep_nucleus(logits, column(self.records, "p"))
+        keep_largest(logits, turns.ks)
+        keep_nucleus(logits, turns.ps)
         return logits
 
 
@@ -246,11 +254,14 @@ def column(records: dict[int, Record], stage: str) -> dict[int, Any]:
     return {row: state for row, state in asked if state is not None}
 
 
-def plan(records: dict[int, Record], random: bool, custom: bool, device: torch.device) -> Plan:
-    """records: row -> record, in ascending order of rows. random: whether a request is not greedy. custom: whether
-    there are custom processors, which see what every stage before them has done.
+def plan(
+    records: dict[int, Record], random: bool, custom: list[Any], invariant: list[Any], device: torch.device
+) -> Plan:
+    """records: row -> record, in ascending order of rows. random: whether a request is not greedy. custom: processors
+    that see what every stage before them has done. invariant: those of them that see what min-p leaves, so that the
+    cuts come in turn.
     """
-    shortened = {row: each for row, each in records.items() if is_cut(each)}
+    shortened = {row: each for row, each in records.items() if not invariant and is_cut(each)}
     divided = {row: each for row, each in records.items() if row not in shortened}
     few = {row: each for row, each in shortened.items() if not custom and lists_few(each)}
     many = {row: each for row, each in shortened.items() if row not in few}
@@ -266,6 +277,7 @@ def plan(records: dict[int, Record], random: bool, custom: bool, device: torch.d
         runs(column(divided, "temperature"), device),
         cuts(many, token_ids(many)) if many else None,
         listed(few) if few else None,
+        in_turn(records, device) if invariant else None,
     )
 
 
@@ -284,7 +296,21 @@ def listed(records: dict[int, Record]) -> Listed:
     lists = list(column(records, "allowed").values())
     tokens = pad_sequence(lists, batch_first=True)
     ended = torch.arange(tokens.shape[1]) >= torch.tensor([each.numel() for each in lists])[:, None]
-    return Listed(token_ids(records), tokens, ended, cuts(records, np.arange(len(records))))
+    return Listed(token_ids(records), tokens, ended, int(tokens.max()), cuts(records, np.arange(len(records))))
+
+
+def check_listed(asked: Listed, vocab: int) -> None:
+    """VAL-VOCABULARY, PROC-UNTOUCHED: raises IndexError for a listed token beyond the vocabulary, which whoever lets
+    requests in has to refuse, before a row is changed.
+    """
+    if asked.last >= vocab:
+        raise IndexError(f"token {asked.last} of allowed_token_ids is beyond the vocabulary of {vocab} tokens")
+
+
+def in_turn(records: dict[int, Record], device: torch.device) -> Turns:
+    """records: row -> record, in ascending order of rows."""
+    log_shares = column(records, "log_share")
+    return Turns(shares(log_shares, device) if log_shares else None, column(records, "k"), column(records, "p"))
 
 
 def cuts(records: dict[int, Record], rows: TokenIds) -> Cuts:
@@ -300,11 +326,6 @@ def cuts(records: dict[int, Record], rows: TokenIds) -> Cuts:
         token_ids([each.k or 0 for each in asked]),
         torch.from_numpy(ps[:, None]),
     )
-
-
-def too_short(minima: dict[int, Minimum]) -> list[int]:
-    """PROC-QUIET, PROC-PLACEHOLDER: the rows whose request does not have its min_tokens yet."""
-    return [row for row, (least, output, _) in minima.items() if len(output) < least]
 
 
 def cut(logits: torch.Tensor, asked: Cuts) -> None:

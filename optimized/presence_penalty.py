@@ -4,50 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
+from logitsproc.optimized.domains import is_number, require
 from logitsproc.optimized.penalties import Penalties, combined, penalise
-from logitsproc.optimized.table import BatchUpdate, Users
-
-
-class PresencePenaltyLogitsProcessor:
-    """The presence penalty of the rows whose request has one, on the tokens of their output only, in place."""
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.users = Users(presence_penalty)
-        self.penalties: dict[int, Penalties] = {}
-
-    @classmethod
-    def validate_params(cls, params: Any) -> None:
-        """PROC-EXCEPTION: raises ValueError when presence_penalty is not in [-2, 2]."""
-        if not -2.0 <= params.presence_penalty <= 2.0:
-            raise ValueError(f"presence_penalty must be in [-2, 2], not {params.presence_penalty}")
-
-    def is_argmax_invariant(self) -> bool:
-        """PROC-ARGMAX: False, the largest token may be one of the output."""
-        return False
-
-    def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was.
-
-        Outputs are not read here: they may still change before `apply`.
-        """
-        if batch_update is None:
-            return
-        self.users.follow(batch_update)
-        self.penalties = self.users.by_row()
-
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """PRES-SUBTRACT, PRES-OTHERS, PROC-LIVE-OUTPUTS, PROC-IDLE, PROC-UNTOUCHED, PROC-SHAPE:
-        the input, changed at the output's tokens of its users' rows only.
-
-        logits: [rows, vocab] float32, of any strides.
-        """
-        if self.penalties:
-            penalise(logits, self.penalties)
-        return logits
+from logitsproc.optimized.processor import Processor
 
 
 def presence_penalty(params: Any, prompt: list[int] | None, output: list[int]) -> Penalties | None:
     """PRES-NEUTRAL: the request's penalty, or None for 0."""
     return combined(1.0, 0.0, params.presence_penalty, prompt, output)
+
+
+class PresencePenaltyLogitsProcessor(Processor):
+    """The presence penalty of the rows whose request has one, on the tokens of their output only, in place."""
+
+    state_of = staticmethod(presence_penalty)
+    edit = staticmethod(penalise)
+
+    @classmethod
+    def validate_params(cls, params: Any) -> None:
+        """VAL-DOMAIN, VAL-ERROR: raises ValueError when presence_penalty is no number in [-2, 2]."""
+        value = params.presence_penalty
+        require("presence_penalty", value, "in [-2, 2]", is_number(value, -2, 2))
+
+    def is_argmax_invariant(self) -> bool:
+        """PROC-ARGMAX: False, the largest token may be one of the output."""
+        return False

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from logitsproc.optimized.packing import FloatValues, TokenIds
+from logitsproc.optimized.packing import MASKED, FloatValues, TokenIds
 
-MASKED = -math.inf
 MASKED_BITS = int(np.float32(MASKED).view(np.int32))
 LOWEST = float(np.finfo(np.float32).min)
 BLOCK = 128
@@ -150,7 +149,8 @@ def keep(logits: torch.Tensor, rows: TokenIds, tokens: torch.Tensor, values: tor
 
 
 def mask_below(rows: Iterable[torch.Tensor], edges: torch.Tensor) -> None:
-    """TOPK-MASK, TOPK-KEPT-VALUES, TOPP-PREFIX, TOPP-KEPT-VALUES: what is less than its row's edge becomes -inf.
+    """MINP-THRESHOLD, TOPK-MASK, TOPK-KEPT-VALUES, TOPP-PREFIX, TOPP-KEPT-VALUES: what is less than its row's edge
+    becomes -inf.
 
     rows: [vocab] float32 each, changed in place. edges: [rows, 1] float32, NaN being larger than every number.
     threshold_ runs at the speed of memory. It replaces what is at or below its threshold, NaN not, so the threshold is

@@ -6,50 +6,14 @@ from typing import Any
 
 import torch
 
+from logitsproc.optimized.domains import SMALLEST, is_number, require
 from logitsproc.optimized.packing import float_values, token_ids
+from logitsproc.optimized.processor import Processor
 from logitsproc.optimized.selection import stretches
-from logitsproc.optimized.table import BatchUpdate, Users
 
 GREEDY_BELOW = 1e-5
-SMALLEST = 2.0**-126
-"""The smallest normal float32."""
 Run = tuple[slice, torch.Tensor]
 """Rows that stand next to each other, and the temperature of each, [rows, 1] float32."""
-
-
-class TemperatureLogitsProcessor:
-    """Temperature for the rows whose request has one that changes them, in place: a division for each run of rows."""
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.device = device
-        self.users = Users(temperature)
-        self.runs: list[Run] = []
-
-    @classmethod
-    def validate_params(cls, params: Any) -> None:
-        """PROC-EXCEPTION: raises ValueError when temperature is neither 0 nor in [2**-126, 2]."""
-        if params.temperature and not SMALLEST <= params.temperature <= 2.0:
-            raise ValueError(f"temperature must be 0 or in [2**-126, 2], not {params.temperature}")
-
-    def is_argmax_invariant(self) -> bool:
-        """PROC-ARGMAX: True, a division by a positive number keeps the largest tokens largest."""
-        return True
-
-    def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was."""
-        if batch_update is None:
-            return
-        self.users.follow(batch_update)
-        users = self.users.by_row()
-        self.runs = runs(users, self.device) if users else []
-
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """TEMP-DIVIDE, PROC-IDLE, PROC-UNTOUCHED, PROC-SHAPE: the input, changed in its users' rows only.
-
-        logits: [rows, vocab] float32, of any strides.
-        """
-        divide(logits, self.runs)
-        return logits
 
 
 def temperature(params: Any, prompt: list[int] | None, output: list[int]) -> float | None:
@@ -59,7 +23,7 @@ def temperature(params: Any, prompt: list[int] | None, output: list[int]) -> flo
 
 
 def runs(temperatures: dict[int, float], device: torch.device) -> list[Run]:
-    """The rows in runs as long as can be. temperatures: row -> temperature, in ascending order of rows, not empty."""
+    """The rows in runs as long as can be. temperatures: row -> temperature, in ascending order of rows."""
     column = torch.from_numpy(float_values(temperatures.values())[:, None]).to(device)
     return [(there, column[here]) for there, here in stretches(token_ids(temperatures))]
 
@@ -71,3 +35,22 @@ def divide(logits: torch.Tensor, batch: list[Run]) -> None:
     """
     for rows, temperatures in batch:
         logits[rows].div_(temperatures)
+
+
+class TemperatureLogitsProcessor(Processor):
+    """Temperature for the rows whose request has one that changes them, in place: a division for each run of rows."""
+
+    state_of = staticmethod(temperature)
+    packed = staticmethod(runs)
+    edit = staticmethod(divide)
+
+    @classmethod
+    def validate_params(cls, params: Any) -> None:
+        """VAL-DOMAIN, VAL-ERROR, VAL-FLOAT: raises ValueError when temperature is neither 0 nor in [2**-126, 2]."""
+        value = params.temperature
+        within = is_number(value, 0, 0) or is_number(value, SMALLEST, 2)
+        require("temperature", value, "0 or in [2**-126, 2]", within)
+
+    def is_argmax_invariant(self) -> bool:
+        """PROC-ARGMAX: True, a division by a positive number keeps the largest tokens largest."""
+        return True

@@ -7,45 +7,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from logitsproc.optimized.packing import TokenIds, token_ids
-from logitsproc.optimized.selection import MASKED, largest, mask_below
-from logitsproc.optimized.table import BatchUpdate, Users
+from logitsproc.optimized.domains import is_integer, require
+from logitsproc.optimized.packing import MASKED, TokenIds, token_ids
+from logitsproc.optimized.processor import Processor
+from logitsproc.optimized.selection import largest, mask_below
 
 BEYOND = 2**31 - 1
 """No vocabulary has so many tokens."""
-
-
-class TopKLogitsProcessor:
-    """top-k for the rows whose request has one, in place: a row is read once and written once, and not sorted."""
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.users = Users(top_k)
-        self.ks: dict[int, int] = {}
-
-    @classmethod
-    def validate_params(cls, params: Any) -> None:
-        """PROC-EXCEPTION: raises ValueError when top_k is not an int of at least -1."""
-        if not isinstance(params.top_k, int) or isinstance(params.top_k, bool) or params.top_k < -1:
-            raise ValueError(f"top_k must be an int of at least -1, not {params.top_k!r}")
-
-    def is_argmax_invariant(self) -> bool:
-        """PROC-ARGMAX: True, the largest tokens of a row always stay."""
-        return True
-
-    def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was."""
-        if batch_update is None:
-            return
-        self.users.follow(batch_update)
-        self.ks = self.users.by_row()
-
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """TOPK-MASK, PROC-IDLE, PROC-UNTOUCHED, PROC-SHAPE: the input, changed in its users' rows only.
-
-        logits: [rows, vocab] float32 on the CPU, of any strides.
-        """
-        keep_largest(logits, self.ks)
-        return logits
 
 
 def top_k(params: Any, prompt: list[int] | None, output: list[int]) -> int | None:
@@ -88,3 +56,20 @@ def kth_of_row(row: torch.Tensor, k: int) -> float:
     values are equal its partition takes longer.
     """
     return float(np.sort(row.numpy())[len(row) - k])
+
+
+class TopKLogitsProcessor(Processor):
+    """top-k for the rows whose request has one, in place: a row is read once and written once, and not sorted."""
+
+    state_of = staticmethod(top_k)
+    edit = staticmethod(keep_largest)
+
+    @classmethod
+    def validate_params(cls, params: Any) -> None:
+        """VAL-DOMAIN, VAL-ERROR: raises ValueError when top_k is no int of at least -1."""
+        value = params.top_k
+        require("top_k", value, "an int of at least -1", is_integer(value, -1))
+
+    def is_argmax_invariant(self) -> bool:
+        """PROC-ARGMAX: True, the largest tokens of a row always stay."""
+        return True

@@ -7,47 +7,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from logitsproc.optimized.packing import TokenIds, token_ids
-from logitsproc.optimized.selection import MASKED, keep, largest, mask_below
-from logitsproc.optimized.table import BatchUpdate, Users
+from logitsproc.optimized.domains import is_number, require
+from logitsproc.optimized.packing import MASKED, TokenIds, token_ids
+from logitsproc.optimized.processor import Processor
+from logitsproc.optimized.selection import keep, largest, mask_below
 
 WIDE = 128
 """So many candidates are looked for in a row when how many stay depends on their logits."""
 FAR = -80.0
 """Farther below the largest logit probabilities are nothing beside it, and exp takes a hundred times as long."""
-
-
-class TopPLogitsProcessor:
-    """top-p for the rows whose request has one, in place. A row is not sorted, unless p is in its flat tail."""
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.users = Users(top_p)
-        self.ps: dict[int, float] = {}
-
-    @classmethod
-    def validate_params(cls, params: Any) -> None:
-        """PROC-EXCEPTION: raises ValueError when top_p is not in (0, 1]."""
-        if not 0.0 < params.top_p <= 1.0:
-            raise ValueError(f"top_p must be in (0, 1], not {params.top_p}")
-
-    def is_argmax_invariant(self) -> bool:
-        """PROC-ARGMAX: True, a largest token of a row always stays."""
-        return True
-
-    def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was."""
-        if batch_update is None:
-            return
-        self.users.follow(batch_update)
-        self.ps = self.users.by_row()
-
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """TOPP-PREFIX, PROC-IDLE, PROC-UNTOUCHED, PROC-SHAPE: the input, changed in its users' rows only.
-
-        logits: [rows, vocab] float32 on the CPU, of any strides.
-        """
-        keep_nucleus(logits, self.ps)
-        return logits
 
 
 def top_p(params: Any, prompt: list[int] | None, output: list[int]) -> float | None:
@@ -130,3 +98,20 @@ def mask_tail(row: torch.Tensor, p: float) -> None:
     surplus = int(np.searchsorted(ordered, -edge, side="right")) - count
     if surplus:
         row[(row == edge).nonzero()[-surplus:, 0]] = MASKED
+
+
+class TopPLogitsProcessor(Processor):
+    """top-p for the rows whose request has one, in place. A row is not sorted, unless p is in its flat tail."""
+
+    state_of = staticmethod(top_p)
+    edit = staticmethod(keep_nucleus)
+
+    @classmethod
+    def validate_params(cls, params: Any) -> None:
+        """VAL-DOMAIN, VAL-ERROR: raises ValueError when top_p is no number in (0, 1]."""
+        value = params.top_p
+        require("top_p", value, "in (0, 1]", is_number(value, 0, 1) and value > 0)
+
+    def is_argmax_invariant(self) -> bool:
+        """PROC-ARGMAX: True, a largest token of a row always stays."""
+        return True

@@ -14,7 +14,13 @@ from logitsproc.conformance.findings import Finding
 from logitsproc.conformance.kinds import KINDS, STAGES
 from logitsproc.conformance.loading import GROUP, check_loading
 from logitsproc.conformance.miniatures.pipelines import Pipeline
-from logitsproc.conformance.miniatures.validators import ValidatedBias, ValidatedMinP, lets_everyone_in
+from logitsproc.conformance.miniatures.validators import (
+    RaisesLater,
+    ValidatedBias,
+    ValidatedMinP,
+    lets_everyone_in,
+)
+from logitsproc.conformance.suite import Settings, run
 from logitsproc.conformance.validation import EDGES, OUTSIDE, check_validation, check_vocabulary, edges
 from logitsproc.reference.validation import DOMAINS, in_vocabulary
 from logitsproc.spec import clauses
@@ -68,3 +74,37 @@ def test_nothing_is_left_behind() -> None:
     assert sys.path == before[0]
     assert {name for name in set(sys.modules) - before[1] if "recorders" in name} == set()
     assert not [point for point in entry_points(group=GROUP) if "recorders" in point.value]
+
+
+class IgnoresPlugins(Pipeline):
+    """Loads nothing that an entry point names."""
+
+    def plugins(self) -> list[str]:
+        return []
+
+
+class ExitsAtStart(Pipeline):
+    """Ends the process when there is anything to load."""
+
+    def load(self, given: Any) -> list[type]:
+        if given or self.plugins():
+            raise SystemExit(0)
+        return []
+
+
+@pytest.mark.parametrize("cls", [IgnoresPlugins, ExitsAtStart])
+def test_whatever_a_pipeline_does_at_start_is_a_finding(cls: type) -> None:
+    assert set(troubles(check_loading(load_subject(cls)))) >= {"LOAD-ENTRY", "LOAD-ORDER", "LOAD-INVARIANT"}
+
+
+def test_the_script_of_a_finding_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    subject = load_subject("logitsproc.conformance.miniatures.pipelines:GivenFirst")
+    (finding,) = [found for found in check_loading(subject) if found.clause == "LOAD-ORDER" and found.trouble]
+    exec("\n".join(finding.lines), {})
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["Second", "First", "Plugin", "Always"]
+
+
+def test_clauses_outside_the_glob_do_not_end_the_run_at_the_edges() -> None:
+    report = run(Settings(load_subject(RaisesLater), KINDS["min_p"], glob="UPD-*", tier="quick", seconds=2))
+    assert report.failure is None
+    assert "VAL-LATER" in [noted.clause.id for noted in report.outside]

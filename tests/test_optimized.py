@@ -23,9 +23,12 @@ from logitsproc.optimized import (
     LogitBiasLogitsProcessor,
     MinPLogitsProcessor,
     MinTokensLogitsProcessor,
+    Pipeline,
     PresencePenaltyLogitsProcessor,
     RepetitionPenaltyLogitsProcessor,
     TemperatureLogitsProcessor,
+    TopKLogitsProcessor,
+    TopPLogitsProcessor,
 )
 from logitsproc.optimized.min_p import VISIT, mask_batch, mask_rows
 from logitsproc.optimized.penalties import penalise, penalties
@@ -287,40 +290,111 @@ def test_params_in_range_are_accepted(kind: type[Any]) -> None:
         assert kind.validate_params(params) is None
 
 
-@pytest.mark.parametrize(
-    ("kind", "params", "line"),
-    [
-        (MinPLogitsProcessor, SamplingParams(min_p=-0.1), "min_p must be in"),
-        (MinPLogitsProcessor, SamplingParams(min_p=1.1), "min_p must be in"),
-        (MinPLogitsProcessor, SamplingParams(min_p=math.nan), "min_p must be in"),
-        (LogitBiasLogitsProcessor, SamplingParams(logit_bias={-1: 1.0}), "token -1"),
-        (LogitBiasLogitsProcessor, SamplingParams(logit_bias={3: math.nan}), "token 3 must be finite"),
-        (LogitBiasLogitsProcessor, SamplingParams(logit_bias={3: -math.inf}), "token 3 must be finite"),
-        (LogitBiasLogitsProcessor, SamplingParams(logit_bias={3: 1e39}), "token 3 must be finite"),
-        (MinTokensLogitsProcessor, SamplingParams(min_tokens=-1), "min_tokens must not be negative"),
-        (MinTokensLogitsProcessor, SamplingParams(min_tokens=1, stop_token_ids=[-1]), "stop token -1"),
-        (AllowedTokenIdsLogitsProcessor, SamplingParams(allowed_token_ids=[]), "must name a token"),
-        (AllowedTokenIdsLogitsProcessor, SamplingParams(allowed_token_ids=[2, -1]), "allowed token -1"),
-        (BadWordsLogitsProcessor, SamplingParams(bad_words_token_ids=[[2], []]), "must have a token"),
-        (BadWordsLogitsProcessor, SamplingParams(bad_words_token_ids=[[2, -1]]), "token -1 of a bad word"),
-        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=0.0), "repetition_penalty must be in"),
-        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=-1.0), "repetition_penalty must be in"),
-        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=1e-38), "repetition_penalty must be in"),
-        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=1e38), "repetition_penalty must be in"),
-        (RepetitionPenaltyLogitsProcessor, SamplingParams(repetition_penalty=math.nan), "repetition_penalty must be"),
-        (FrequencyPenaltyLogitsProcessor, SamplingParams(frequency_penalty=2.1), "frequency_penalty must be in"),
-        (FrequencyPenaltyLogitsProcessor, SamplingParams(frequency_penalty=math.nan), "frequency_penalty must be in"),
-        (PresencePenaltyLogitsProcessor, SamplingParams(presence_penalty=-2.1), "presence_penalty must be in"),
-        (PresencePenaltyLogitsProcessor, SamplingParams(presence_penalty=math.nan), "presence_penalty must be in"),
-        (TemperatureLogitsProcessor, SamplingParams(temperature=-0.5), "temperature must be 0 or in"),
-        (TemperatureLogitsProcessor, SamplingParams(temperature=2.1), "temperature must be 0 or in"),
-        (TemperatureLogitsProcessor, SamplingParams(temperature=1e-40), "temperature must be 0 or in"),
-        (TemperatureLogitsProcessor, SamplingParams(temperature=math.nan), "temperature must be 0 or in"),
-    ],
-)
-def test_params_out_of_range_are_refused(kind: type[Any], params: SamplingParams, line: str) -> None:
-    with pytest.raises(ValueError, match=line):
-        kind.validate_params(params)
+HUGE = 10**400
+NO_NUMBERS: list[Any] = ["1", None, True, False, math.nan, math.inf, -math.inf, HUGE, -HUGE, [1.0], 1j]
+"""What is no number in any bounds."""
+NO_IDS: list[Any] = [-1, 1.0, "1", None, True, math.nan, math.inf, [1]]
+"""What is no token id."""
+NO_LISTS: list[Any] = [5, 1.5, True, False, "12", "", b"12", {}, {1: 2}, range(3), math.nan, HUGE]
+"""What is no list of tokens or words."""
+Domain = tuple[dict[str, Any], list[Any], list[Any]]
+DOMAINS: dict[type[Any], dict[str, Domain]] = {
+    AllowedTokenIdsLogitsProcessor: {
+        "allowed_token_ids": (
+            {},
+            [None, [0], (3, 3), {2**40}],
+            [[], (), set(), frozenset({1}), *NO_LISTS, *([1, token] for token in NO_IDS)],
+        )
+    },
+    BadWordsLogitsProcessor: {
+        "bad_words_token_ids": (
+            {},
+            [None, [], (), [[0]], ((1, 2), [3])],
+            [[[]], [[1], ()], [1, 2], ["12"], [None], [{1}], {(1, 2)}, *NO_LISTS, *([[1, token]] for token in NO_IDS)],
+        )
+    },
+    MinTokensLogitsProcessor: {
+        "min_tokens": ({}, [0, 1, HUGE], [-1, 1.0, 0.0, "1", None, True, False, math.nan, math.inf, [1], -HUGE]),
+        "stop_token_ids": (
+            {"min_tokens": 1},
+            [None, [], [0], (1, 1), {2}],
+            [*NO_LISTS, *([1, token] for token in NO_IDS)],
+        ),
+        "eos_token_id": ({"min_tokens": 1}, [None, 0], [-1, True, 1.0, "1"]),
+    },
+    LogitBiasLogitsProcessor: {
+        "logit_bias": (
+            {},
+            [None, {}, {0: 0}, {0: -0.0}, {1: -LARGEST, 2: LARGEST, 3: 2.0**-126, 4: -(2.0**-126), 5: 7}],
+            [
+                *([1], [], 5, True, "12", "", math.nan, HUGE, {(1,): 1.0}),
+                *({token: 1.0} for token in NO_IDS if token != [1]),
+                *({3: value} for value in (*NO_NUMBERS, 3.5e38, -1e39, 1e-38, -1e-40, 5e-324)),
+            ],
+        )
+    },
+    RepetitionPenaltyLogitsProcessor: {
+        "repetition_penalty": ({}, [1, 2.0**-126, 2.0**126], [*NO_NUMBERS, 0, -0.0, -1.0, 1e-38, 1e38])
+    },
+    FrequencyPenaltyLogitsProcessor: {"frequency_penalty": ({}, [0, -2, 2.0, 1e-50], [*NO_NUMBERS, -2.1, 2.1, 3])},
+    PresencePenaltyLogitsProcessor: {"presence_penalty": ({}, [0, -2, 2.0, 1e-50], [*NO_NUMBERS, -2.1, 2.1, 3])},
+    TemperatureLogitsProcessor: {
+        "temperature": ({}, [0, 0.0, -0.0, 2.0**-126, 1, 2], [*NO_NUMBERS, -0.5, 2.1, 3, 1e-40, -1e-40])
+    },
+    MinPLogitsProcessor: {"min_p": ({}, [0, 1, 5e-324, 1.0], [*NO_NUMBERS, -0.1, 1.1, 2, -1])},
+    TopKLogitsProcessor: {
+        "top_k": ({}, [-1, 0, 1, HUGE], [value for value in NO_NUMBERS if value != HUGE] + [-2, 1.0])
+    },
+    TopPLogitsProcessor: {"top_p": ({}, [1, 1.0, 5e-324], [*NO_NUMBERS, 0, 0.0, -0.1, 1.5, 2])},
+}
+"""kind -> field -> the fields it goes with, what is in its domain, and what is not."""
+
+
+def of_domains(place: int) -> list[Any]:
+    """(kind, params, field, value) for each value at a place of the domains."""
+    return [
+        pytest.param(kind, unverified(**domain[0] | {field: value}), field, value, id=f"{field}={value!r:.30}")
+        for kind, fields in DOMAINS.items()
+        for field, domain in fields.items()
+        for value in domain[place]
+    ]
+
+
+def unverified(**fields: Any) -> SamplingParams:
+    """Params with these fields as they are."""
+    params = SamplingParams()
+    vars(params).update(fields)
+    return params
+
+
+@pytest.mark.parametrize(("kind", "params", "field", "value"), of_domains(1))
+def test_params_in_their_domain_are_accepted(kind: type[Any], params: SamplingParams, field: str, value: Any) -> None:
+    before = deepcopy(params)
+    for each in (kind, Pipeline):
+        assert each.validate_params(params) is None
+    assert params == before
+
+
+@pytest.mark.parametrize(("kind", "params", "field", "value"), of_domains(2))
+def test_params_outside_are_refused_in_one_line(
+    kind: type[Any], params: SamplingParams, field: str, value: Any
+) -> None:
+    for each in (kind, Pipeline):
+        with pytest.raises(ValueError) as refused:
+            each.validate_params(params)
+        line = str(refused.value)
+        assert "\n" not in line
+        if field == "eos_token_id":
+            assert line.startswith("all_stop_token_ids must be a set of token ids, not {")
+        else:
+            assert line.startswith(f"{field} must be ") and line.endswith(f", not {value!r}")
+
+
+@pytest.mark.parametrize("stops", NO_LISTS)
+def test_stop_tokens_without_min_tokens_are_not_read(stops: Any) -> None:
+    params = unverified(stop_token_ids=stops)
+    assert MinTokensLogitsProcessor.validate_params(params) is None
+    assert started(MinTokensLogitsProcessor, params).users.states == {}
 
 
 @pytest.mark.parametrize("vocab", [8, VISIT, WIDE])
@@ -475,6 +549,19 @@ def test_a_mask_beyond_the_vocabulary_is_refused_before_a_row_changes(params: Sa
     with pytest.raises(IndexError):
         started(kind, params, PLAIN).apply(logits)
     assert same_bits(logits, before)
+
+
+def test_a_list_beyond_the_vocabulary_is_refused_before_the_pipeline_changes_a_row() -> None:
+    pipeline, logits = build(Pipeline), random_logits(2)
+    within = SamplingParams(allowed_token_ids=[1, VOCAB - 1], logit_bias={1: 1.0}, temperature=0.5, top_k=1)
+    beyond = SamplingParams(allowed_token_ids=[1, VOCAB], top_k=1)
+    before = logits.clone()
+    pipeline.update_state(update(2, added=(addition(0, within), addition(1, beyond))))
+    with pytest.raises(IndexError, match=f"token {VOCAB} of allowed_token_ids"):
+        pipeline.apply(logits)
+    assert same_bits(logits, before)
+    pipeline.update_state(update(2, added=(addition(1, within),)))
+    assert pipeline.apply(logits).isfinite().sum(1).tolist() == [1, 1]
 
 
 def masked_by_bad_words(params: SamplingParams, outputs: list[int]) -> list[int]:

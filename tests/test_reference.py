@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL, Batch, IllFormed, Update, apply_update
 from logitsproc.reference.expectation import Expectation, admits
 from logitsproc.reference.numerics import MASKED, band, f32, mass_band, rounded
+from logitsproc.reference.pipeline import pipeline
 from logitsproc.reference.processor import expected_rows, keeps_argmax
 from logitsproc.reference.producer import ELIDED, EXPLICIT, engine_step
 from logitsproc.reference.request import Request
@@ -353,3 +354,10 @@ def test_what_all_stages_make_of_any_row_is_what_they_may_give(known, share, k, 
     order = chance.sample(range(len(row)), len(row))
     got = prefix_of_mass(largest_tokens(likely_tokens(row, share), k), p, order)
     assert admits(keep_mass(keep_largest(keep_likely(expectation, share), k), p), got)
+
+
+def test_a_row_that_may_reach_infinity_may_come_out_either_way() -> None:
+    largest = 3.4028234663852886e38
+    params = {"frequency_penalty": 0.5, "min_p": 0.5}
+    row = pipeline(params, [], [0], [largest, 0.0, 1.0], skipped=False)
+    assert admits(row, [f32(largest - 0.5), MASKED, MASKED])

@@ -74,8 +74,7 @@ def prepare(subject: Subject) -> Subject:
     """A concrete adapter; raises CannotRun when the subject is none."""
     if not isinstance(subject.factory, type) or not callable(getattr(subject.factory, ADAPTS, None)):
         raise CannotRun(f"{subject.target} is not an adapter: it has no {ADAPTS}()")
-    concrete = type("Concrete", (Requests, subject.factory), {"__module__": subject.factory.__module__})
-    return replace(subject, factory=concrete)
+    return replace(subject, mixin=Requests)
 
 
 ADAPTER = Kind(

@@ -163,6 +163,11 @@ def used(params: Params) -> list[str]:
     return sorted({fields.get(field, field) for field in params})
 
 
+def asked_of(params: Params) -> list[str]:
+    """The stages that have something to do for the request."""
+    return used({field: value for field, value in params.items() if value != NEUTRAL.get(field)})
+
+
 def only_stage(params: Params) -> Kind | None:
     """The stage that the request uses, if it uses one."""
     names = used(params)
@@ -208,7 +213,7 @@ def together(options: frozenset[str], batch: Batch) -> tuple[str, ...]:
     requests = [request for request in batch if request is not None]
     skipped = skips_invariant(batch)
     shows = []
-    if len({tuple(used(request.params)) for request in requests}) > 1:
+    if len({tuple(asked_of(request.params)) for request in requests}) > 1:
         shows.append("PIPE-EACH")
     if not skipped and any(is_greedy(request.params) for request in requests):
         shows.append("PIPE-GREEDY")
@@ -232,7 +237,8 @@ def blames(request: Request, logits: Row, got: Row, token: int) -> str:
     A row of one stage only is that stage's affair.
     """
     params = request.params
-    if not any(high != MASKED for high in skipped_row(params, request.prompt, request.output, logits).high):
+    emptied = not any(high != MASKED for high in skipped_row(params, request.prompt, request.output, logits).high)
+    if emptied and any(logit != MASKED for logit in logits):
         return "EMPTY-ROW"
     stage = only_stage(params)
     if stage is not None:

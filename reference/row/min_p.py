@@ -35,12 +35,27 @@ def keep_likely(row: Expectation, share: float) -> Expectation:
     least = max((low for t, low in enumerate(row.low) if t not in row.either), default=MASKED)
     largest = max(row.high)
     if not math.isfinite(largest) or any(math.isnan(logit) for logit in row.low):
-        return row
+        return without_order(row)
     low_edge, high_edge = least + math.log(share), largest + math.log(share)
     below, above = low_edge - band(math.log(share), low_edge), high_edge + band(math.log(share), high_edge)
     gone = {t for t, high in enumerate(row.high) if high <= below and high < least}
     sure = {t for t, low in enumerate(row.low) if low >= min(above, largest)} - row.either
     return narrowed(row, gone, sure, 1, len(row.low))
+
+
+def without_order(row: Expectation) -> Expectation:
+    """MINP-NONFINITE, TOPP-NONFINITE: a row whose largest logit is not finite comes out as it went in; where it may be
+    finite or not, as of intervals that reach the end of float32, every token may be kept or masked.
+
+    >>> without_order(untouched([math.nan, 1.0])).untouched, without_order(untouched([MASKED])).untouched
+    (True, True)
+    >>> without_order(Expectation([3e38, 1.0], [math.inf, 1.0])).either == {0, 1}
+    True
+    """
+    may_be_finite = max(row.high) == math.inf and max(row.low) < math.inf
+    if not may_be_finite or any(math.isnan(logit) for logit in row.low):
+        return row
+    return narrowed(row, set(), set(), 0, len(row.low))
 
 
 def narrowed(row: Expectation, gone: set[int], sure: set[int], least: int, most: int) -> Expectation:

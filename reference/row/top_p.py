@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from logitsproc.reference.expectation import Expectation, untouched
 from logitsproc.reference.numerics import MASKED, mass_band
 from logitsproc.reference.request import Params
-from logitsproc.reference.row.min_p import narrowed
+from logitsproc.reference.row.min_p import narrowed, without_order
 
 
 def top_p(params: Params, prompt: Sequence[int] | None, output: Sequence[int], logits: Sequence[float]) -> Expectation:
@@ -34,7 +34,7 @@ def keep_mass(row: Expectation, p: float) -> Expectation:
     """
     largest = max(row.high)
     if not math.isfinite(largest) or any(math.isnan(logit) for logit in row.low):
-        return row
+        return without_order(row)
     least = [0.0 if t in row.either else math.exp(low - largest) for t, low in enumerate(row.low)]
     most = [math.exp(high - largest) for high in row.high]
     enough, surely = p - mass_band(len(most)), p + mass_band(len(most))

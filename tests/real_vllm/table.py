@@ -49,7 +49,7 @@ def line(report: Report, kind: str) -> str:
     where = "vLLM" if module.startswith("vllm.") else "sampler"
     held = [result for result in report.results if result.status == "held"]
     lacking = ", ".join(result.clause.id for result in report.results if result.status == "not met") or "none"
-    says = f"violation of {report.failure.clause.id}" if report.failure else f"conformant on {report.scope}"
+    says = verdict_line(report).removeprefix(f"{report.settings.subject.target}: ")
     return f"| {where} | `{name}` | `{kind}` | {says} | {len(held)} | {lacking} |"
 
 
