@@ -33,6 +33,8 @@ def checked_params(value: Any, source: str) -> Pool:
 
 def with_token_keys(params: dict[str, Any], source: str) -> dict[str, Any]:
     """The params with the keys of logit_bias, which JSON makes strings, as token ids."""
+    if params.get("bad_words"):
+        raise CannotRun(f"{source}: bad_words take a tokenizer; give their ids as bad_words_token_ids")
     bias = params.get("logit_bias")
     if bias is None:
         return params

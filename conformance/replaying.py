@@ -7,7 +7,7 @@ from pathlib import Path
 
 from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import CannotRun, Subject
-from logitsproc.conformance.history import History, batches, grow, new_request
+from logitsproc.conformance.history import BFLOAT16, Arrival, History, batches, grow, new_request
 from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.machine import NO_PROMPT, OVERLAP, REACHABLE, SHRINK, World
 from logitsproc.conformance.notation import NotationError, format_drawing, parse
@@ -16,6 +16,7 @@ from logitsproc.conformance.suite import Failure, Run, Settings, conditions
 from logitsproc.reference.batch import IllFormed
 from logitsproc.reference.expectation import admits
 from logitsproc.reference.pipeline import skips_invariant
+from logitsproc.reference.validation import named_tokens, validate
 
 MAX_BYTES = 10_000_000
 
@@ -26,6 +27,7 @@ def read_history(path: Path) -> History:
         if path.stat().st_size > MAX_BYTES:
             raise CannotRun(f"{path} is larger than {MAX_BYTES} bytes")
         history = parse(path.read_text(encoding="utf-8"))
+        check_requests(history)
         check_drawings(history)
         check_sights(history, kind_named(history.kind))
     except OSError as error:
@@ -35,6 +37,28 @@ def read_history(path: Path) -> History:
     except (NotationError, IllFormed) as error:
         raise CannotRun(f"{path}: {error}") from error
     return history
+
+
+def check_requests(history: History) -> None:
+    """Raises IllFormed for what a host would not let in: params outside their domain, ids outside the vocabulary."""
+    for name, arrival in history.requests.items():
+        try:
+            validate(arrival.params)
+        except ValueError as error:
+            raise IllFormed(f"request {name}: {error}") from error
+        if (largest := max(ids_of(name, history), default=0)) >= history.vocab:
+            raise IllFormed(f"request {name}: token {largest} is not one of the vocabulary's {history.vocab}")
+    if BFLOAT16 in history.options and not getattr(kind_named(history.kind), "bfloat16", False):
+        raise IllFormed("bfloat16 logits are for pipelines, which convert them")
+
+
+def ids_of(name: str, history: History) -> list[int]:
+    """Every token id that a request has or gets, but for a prompt that nobody has written."""
+    arrival = history.requests[name]
+    prompt = arrival.prompt if arrival.prompt != Arrival().prompt else None
+    growths = [growth for step in history.steps for growth in step.growth if growth.request == name]
+    grown = [token for growth in growths for token in growth.tokens]
+    return [*named_tokens(arrival.params), *(prompt or ()), *arrival.output, *grown]
 
 
 def check_drawings(history: History) -> None:

@@ -58,7 +58,7 @@ CANARY_HISTORIES = 100
 CASES_FOR_DIAGNOSIS = 60
 OUT_OF_SCOPE_LIMIT = 10
 ENOUGH_BEYOND = 60
-JUDGED_SHARE = 0.55
+JUDGED_SHARE = 0.5
 PROBED_LENGTHS = (0, 1, 3, len(TOKENS))
 MANY = (1, 2) * 150
 NEED_OUTPUTS = ("PROC-LIVE-OUTPUTS", "PROC-QUIET")
@@ -223,7 +223,7 @@ class Run:
         self.shortfalls: dict[str, str] = {}
         self.stopped_early = False
         self.oracle = make_oracle(settings)
-        pool, self.refused = accepted(settings.subject, make_pool(settings))
+        pool, self.refused = accepted(settings.subject, make_pool(settings), settings.kind)
         self.vocabs = make_vocabs(settings)
         self.plain = {} if {} in pool else pool[0]
         self.user_keys = {repr(params): self.probe(params) for params in pool}
@@ -288,7 +288,7 @@ class Run:
             found = self.first_trouble(findings(subject, kind))
         except TookTooLong:
             raise CannotRun(f"{subject.target} did not return in time") from None
-        return found or self.at_the_edges(subject, kind)
+        return found or self.at_the_edges(subject, kind) or (self.tour() if kind.skipped else None)
 
     def first_trouble(self, found: Iterator[Finding]) -> Failure | None:
         """The first finding that breaks a MUST; the others are counted, or noted where they break a SHOULD."""
@@ -319,6 +319,24 @@ class Run:
                 self.evidence.witnessed["VAL-LATER"] += validates
             elif found := self.edge_failure(case, violation, validates):
                 return found
+        return None
+
+    def tour(self) -> Failure | None:
+        """Of a pipeline, whose params are many, every one is shown every kind of logits once."""
+        judged = Judged(self, self.evidence)
+        for params in [*self.draw.users, *self.draw.others]:
+            plans = (Plan(come=(("A", False),)), *(Plan(growth=(Growth("A", (token,)),)) for token in TOKENS))
+            case = Case(History({"A": Arrival(params)}, palette="mixed", kind=self.draw.kind), plans)
+            judged.begin()
+            try:
+                player = Player(self.settings.subject, case.header)
+                for step in lower(case).steps:
+                    judged.step(player, player.play(step))
+            except Enough:
+                return None
+            except Violation as violation:
+                if self.counts(REACHABLE, case, violation):
+                    return self.failure(REACHABLE, case, violation)
         return None
 
     def edge_failure(self, case: Case, violation: Violation, validates: bool) -> Failure | None:
@@ -643,8 +661,11 @@ def make_pool(settings: Settings) -> Pool:
     return [params for place, params in enumerate(pool) if params not in pool[:place]]
 
 
-def accepted(subject: Subject, pool: Pool) -> tuple[Pool, int]:
-    """The params that validate_params lets through, and how many it refuses; raises CannotRun if none is left."""
+def accepted(subject: Subject, pool: Pool, kind: Kind | None) -> tuple[Pool, int]:
+    """The params that validate_params lets through, and how many it refuses; raises CannotRun if none is left.
+
+    For a kind, whose domains are known, an exception that refuses nothing is looked at later.
+    """
     validate = getattr(subject.factory, "validate_params", None)
     kept = []
     for params in pool:
@@ -657,7 +678,8 @@ def accepted(subject: Subject, pool: Pool) -> tuple[Pool, int]:
         except TookTooLong:
             raise CannotRun(f"{subject.target}.validate_params did not return in time") from None
         except (Exception, SystemExit) as error:
-            raise CannotRun(f"{subject.target}.validate_params({params}) raised {one_line(error)}") from error
+            if kind is None:
+                raise CannotRun(f"{subject.target}.validate_params({params}) raised {one_line(error)}") from error
         kept.append(params)
     if not kept:
         raise CannotRun(f"{subject.target}.validate_params refuses all {len(pool)} params; give others with --params")
@@ -674,7 +696,14 @@ def make_vocabs(settings: Settings) -> tuple[int, ...]:
 
 def largest_id(params: dict[str, Any]) -> int:
     """The largest number that may be a token id."""
-    fields = ("logit_bias", "stop_token_ids", "allowed_token_ids", "extra_args", "eos_token_id")
+    fields = (
+        "logit_bias",
+        "stop_token_ids",
+        "allowed_token_ids",
+        "bad_words_token_ids",
+        "extra_args",
+        "eos_token_id",
+    )
     return max((number for name in fields for number in integers(params.get(name))), default=0)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any
 
 from logitsproc.conformance import interface
@@ -21,7 +23,7 @@ EDGES: dict[str, Pool] = {
     "bad_words": [{"bad_words_token_ids": [[0]]}, {"bad_words_token_ids": [[1] * 40, [2, 2]]}],
     "min_tokens": [{"min_tokens": 1, "stop_token_ids": [0, 0]}, {"min_tokens": 10**6, "stop_token_ids": [*range(8)]}],
     "logit_bias": [{"logit_bias": {0: 0.0}}, {"logit_bias": {1: -3e38, 2: 2e-38}}],
-    "repetition_penalty": [{"repetition_penalty": 1e-37}, {"repetition_penalty": 1e37}],
+    "repetition_penalty": [{"repetition_penalty": value} for value in (1e-37, 2, 1e37)],
     "frequency_penalty": [{"frequency_penalty": -2}, {"frequency_penalty": 2.0}, {"frequency_penalty": 2e-38}],
     "presence_penalty": [{"presence_penalty": -2}, {"presence_penalty": 2.0}, {"presence_penalty": 2e-38}],
     "temperature": [{"temperature": 0}, {"temperature": 0.01}, {"temperature": 2}],
@@ -78,6 +80,8 @@ def check_validation(subject: Subject, kind: Kind) -> Iterator[Finding]:
     """VAL-DOMAIN, VAL-ERROR, VAL-ACCEPT, VAL-PURE, VAL-FLOAT: what the subject's validate_params does with params."""
     if not has_validation(subject):
         return
+    if isinstance(inspect.getattr_static(subject.factory, "validate_params"), FunctionType):
+        yield Finding("VAL-PURE", "validate_params is no class method, it needs an instance", lines(subject, {}))
     for field in fields_of(kind):
         for params in EDGES[field]:
             yield from accepted(subject, params)
@@ -88,10 +92,13 @@ def check_validation(subject: Subject, kind: Kind) -> Iterator[Finding]:
 
 
 def accepted(subject: Subject, params: dict[str, Any]) -> Iterator[Finding]:
-    """VAL-ACCEPT, VAL-PURE: params in their domain are accepted, and are afterwards what they were."""
+    """VAL-ACCEPT, VAL-ERROR, VAL-PURE: params in their domain are accepted, and are afterwards what they were."""
     made = subject.binding.make_params(params)
     before = copy.deepcopy(made)
     error = outcome(subject, made)
+    if error is not None and not isinstance(error, subject.binding.refusals):
+        yield Finding("VAL-ERROR", f"validate_params raised {one_line(error)} for {params}", lines(subject, params))
+        return
     trouble = None if error is None else f"validate_params refuses {params}: {one_line(error)}"
     yield Finding("VAL-ACCEPT", trouble, lines(subject, params))
     changed = made != before

@@ -55,13 +55,19 @@ def refused(*arguments: str) -> str:
         ("subjects:RaisesInInit", "raised ValueError: no such model"),
         ("subjects:UnsureOfInvariance", "subjects:UnsureOfInvariance.is_argmax_invariant() returned 'yes', not a bool"),
         ("subjects:RefusesEverything", "validate_params refuses all"),
-        ("subjects:RaisesInValidation", "raised KeyError: 'extra_args'"),
         ("exits_on_import:Thing", "exits_on_import cannot be imported: SystemExit"),
         ("subjects:ExitsInInit", "raised SystemExit: 0"),
     ],
 )
 def test_a_target_that_cannot_be_run_is_one_line(target: str, says: str) -> None:
     assert says in refused("check", target, "--as", "min_p")
+
+
+def test_a_validate_params_that_raises_is_a_violation_where_the_domain_is_known() -> None:
+    assert "raised KeyError: 'extra_args'" in refused("check", "subjects:RaisesInValidation")
+    result = call("check", "subjects:RaisesInValidation", "--as", "min_p")
+    assert result.exit_code == 1
+    assert "breaks VAL-ERROR" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -450,7 +456,11 @@ def test_replay_names_what_check_names(tmp_path: Path) -> None:
     path.write_text("as logit_bias\nA: logit_bias={99: 1.0}\n[A]\n")
     beyond = call("replay", str(path), RIGHT)
     assert beyond.exit_code == 2
-    assert "the reference has no meaning for logit_bias={99: 1.0}" in beyond.stderr
+    assert "request A: token 99 is not one of the vocabulary's 8" in beyond.stderr
+    path.write_text("as min_p\nA: min_p='much'\n[A]\n")
+    assert "request A: min_p must be a number from 0 to 1, not 'much'" in call("replay", str(path)).stderr
+    path.write_text("as min_p\nwith bfloat16\n[A]\n")
+    assert "bfloat16 logits are for pipelines" in call("replay", str(path)).stderr
 
 
 def test_a_history_that_is_not_there_is_one_line() -> None:

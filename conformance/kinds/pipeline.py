@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import combinations as combinations_of
 from typing import Any
 
 from logitsproc.conformance.bindings import Subject
@@ -197,12 +198,13 @@ def order_shows(request: Request, logits: Row, expectation: Expectation) -> bool
 
 
 def other_orders(request: Request, logits: Row) -> Iterator[Expectation]:
-    """The row with one stage after all others, or before them."""
+    """The row with one or two stages after all others, or before them."""
     params = request.params
     function = skipped_row if is_greedy(params) else row
-    for name in used(params):
-        part = {field: value for field, value in params.items() if field not in without(params, name)}
-        rest = without(params, name)
+    names = used(params)
+    for first_name, second_name in [(name, name) for name in names] + list(combinations_of(names, 2)):
+        rest = without(without(params, first_name), second_name)
+        part = {field: value for field, value in params.items() if field not in rest}
         for one, other in ((rest, part), (part, rest)):
             first = function(one, request.prompt, request.output, logits)
             yield function(other, request.prompt, request.output, first.low)
