@@ -135,10 +135,24 @@ class Scenario:
             BUILT.clear()
             binding = self.subject.binding
             update = binding.batch_update(1, [], [(0, binding.make_params(params), [1], [])], [])
-            pipeline = WATCH.call(self.subject.build_with, VOCAB, self.named(module))
+            pipeline = self.build(module)
             WATCH.call(pipeline.update_state, update)
             WATCH.call(pipeline.apply, torch.zeros(1, VOCAB))
             return list(LOG)
+
+    def start(self) -> None:
+        """Builds the pipeline and no more; raises what it raises."""
+        with recorders(self.subject, self.plugins) as module:
+            self.build(module)
+
+    def build(self, module: ModuleType) -> Any:
+        """The pipeline, with the recorders of this module."""
+        return WATCH.call(self.subject.build_with, VOCAB, self.named(module))
+
+    @property
+    def names(self) -> str:
+        """The configuration's list, as an expression without brackets."""
+        return ", ".join(repr(each) if isinstance(each, str) else each.__name__ for each in self.given or ())
 
     def named(self, module: ModuleType) -> list[type | str] | None:
         """The configuration's list; a recorder stands in it as the class that the host takes."""
@@ -148,15 +162,13 @@ class Scenario:
 
     def __str__(self) -> str:
         """`logits_processors=[First, 'module:Second'], an entry point of module:Third`."""
-        names = ", ".join(repr(each) if isinstance(each, str) else each.__name__ for each in self.given or ())
         points = "".join(f", an entry point of {plugin}" for plugin in self.plugins)
-        return f"logits_processors=[{names}]{points}"
+        return f"logits_processors=[{self.names}]{points}"
 
     def lines(self, params: dict[str, Any]) -> tuple[str, ...]:
         """The scenario as a script."""
         classes = [each.__name__ for each in self.given or () if isinstance(each, type)]
-        names = ", ".join(repr(each) if isinstance(each, str) else each.__name__ for each in self.given or ())
-        given = f"({names},)" if self.given else "None"
+        given = f"({self.names},)" if self.given else "None"
         return (
             "from logitsproc.conformance.bindings import load_subject",
             f"from {__name__} import {', '.join(['Scenario', *classes])}",
@@ -229,7 +241,7 @@ def refuses(why: str, scenario: Scenario) -> Finding:
     before = logging.root.manager.disable
     logging.disable()
     try:
-        scenario.run({})
+        scenario.start()
     except (Exception, SystemExit):
         return Finding("LOAD-REFUSE")
     finally:

@@ -8,11 +8,12 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
+import torch
 
 from logitsproc.conformance.bindings import load_subject, plain_binding
 from logitsproc.conformance.findings import Finding
 from logitsproc.conformance.kinds import KINDS, STAGES
-from logitsproc.conformance.loading import GROUP, check_loading
+from logitsproc.conformance.loading import GROUP, NoProcessor, check_loading
 from logitsproc.conformance.miniatures.pipelines import Pipeline
 from logitsproc.conformance.miniatures.validators import (
     RaisesLater,
@@ -108,3 +109,20 @@ def test_clauses_outside_the_glob_do_not_end_the_run_at_the_edges() -> None:
     report = run(Settings(load_subject(RaisesLater), KINDS["min_p"], glob="UPD-*", tier="quick", seconds=2))
     assert report.failure is None
     assert "VAL-LATER" in [noted.clause.id for noted in report.outside]
+
+
+class FailsAtApply(Pipeline):
+    """Takes whatever it is given, and fails when it is applied."""
+
+    def load(self, given: Any) -> list[type]:
+        self.bad = [target for target in given if target is NoProcessor]
+        return super().load([target for target in given if target is not NoProcessor])
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        if self.bad:
+            raise AttributeError("it has no apply()")
+        return super().apply(logits)
+
+
+def test_what_is_refused_is_refused_at_start() -> None:
+    assert set(troubles(check_loading(load_subject(FailsAtApply)))) == {"LOAD-REFUSE"}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from logitsproc.conformance.bindings import ADAPTS, CannotRun, Subject
-from logitsproc.conformance.kinds.kind import Kind, Pool, Row
+from logitsproc.conformance.kinds.kind import Kind, Pool, Row, asked
 from logitsproc.conformance.probes import Requests
 from logitsproc.reference.expectation import Expectation, exact, untouched
 from logitsproc.reference.loading import adapted
@@ -21,8 +21,7 @@ def row(params: Params, prompt: Sequence[int] | None, output: Sequence[int], log
     >>> row({"extra_args": {"request": "two"}}, [], [1], [0.0, 1.0]).low
     [0.0, -inf]
     """
-    asked: str = (params.get("extra_args") or {}).get("request", "none")
-    got = adapted(REQUEST_LEVEL.get(asked), prompt, output, logits)
+    got = adapted(REQUEST_LEVEL.get(asked(params, "request")), prompt, output, logits)
     return untouched(logits) if got is logits else exact(got)
 
 
@@ -52,7 +51,7 @@ def others(chance: random.Random) -> Pool:
 
 def wanted(request: Request) -> str | None:
     """What the request asks for."""
-    found: str | None = (request.params.get("extra_args") or {}).get("request")
+    found: str | None = asked(request.params, "request")
     return found
 
 

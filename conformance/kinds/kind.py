@@ -13,7 +13,7 @@ from logitsproc.reference.batch import Batch
 from logitsproc.reference.expectation import Expectation
 from logitsproc.reference.numerics import MASKED
 from logitsproc.reference.processor import RowFunction
-from logitsproc.reference.request import Request
+from logitsproc.reference.request import Params, Request
 
 Pool = list[dict[str, Any]]
 Row = Sequence[float]
@@ -52,6 +52,11 @@ class Kind:
     together: Callable[[frozenset[str], Batch], tuple[str, ...]] = lambda options, batch: ()
     beside_others: Callable[[Request, Row, Row], str | None] = lambda request, logits, got: None
     bfloat16: bool = False
+
+
+def asked(params: Params, name: str) -> Any:
+    """What a request asks of a custom processor of the suite's, by name in extra_args, or None."""
+    return (params.get("extra_args") or {}).get(name)
 
 
 def is_same(before: float, after: float) -> bool:

@@ -14,7 +14,7 @@ from logitsproc.conformance.history import BFLOAT16
 from logitsproc.conformance.kinds.allowed_token_ids import ALLOWED_TOKEN_IDS
 from logitsproc.conformance.kinds.bad_words import BAD_WORDS
 from logitsproc.conformance.kinds.frequency_penalty import FREQUENCY_PENALTY
-from logitsproc.conformance.kinds.kind import Kind, Pool, Row
+from logitsproc.conformance.kinds.kind import Kind, Pool, Row, asked
 from logitsproc.conformance.kinds.logit_bias import LOGIT_BIAS
 from logitsproc.conformance.kinds.min_p import MIN_P
 from logitsproc.conformance.kinds.min_tokens import MIN_TOKENS
@@ -75,11 +75,12 @@ def shift(params: Params, prompt: Sequence[int] | None, output: Sequence[int], l
     >>> shift({"extra_args": {"shift": [1, 0.5]}}, [], [], [0.0, 1.0]).low
     [0.0, 1.5]
     """
-    asked = (params.get("extra_args") or {}).get("shift")
-    if asked is None:
+    pair = asked(params, "shift")
+    if pair is None:
         return untouched(logits)
+    token, amount = pair
     low, high = list(logits), list(logits)
-    low[asked[0]], high[asked[0]] = rounded(logits[asked[0]], asked[1])
+    low[token], high[token] = rounded(logits[token], amount)
     return Expectation(low, high)
 
 
@@ -89,7 +90,7 @@ def largest(params: Params, row: Expectation) -> Expectation:
     >>> largest({"extra_args": {"largest": 1}}, untouched([0.0, 1.0])).low
     [-inf, 1.0]
     """
-    k = (params.get("extra_args") or {}).get("largest")
+    k = asked(params, "largest")
     return row if k is None or k >= len(row.low) else keep_largest(row, k)
 
 
@@ -159,7 +160,7 @@ def others(chance: random.Random) -> Pool:
 
 
 def used(params: Params) -> list[str]:
-    """The stages whose params the request has, in no order."""
+    """The stages whose params the request has, in alphabetical order."""
     fields = {field: name for name, of in FIELDS.items() for field in of}
     return sorted({fields.get(field, field) for field in params})
 
@@ -230,7 +231,7 @@ def together(options: frozenset[str], batch: Batch) -> tuple[str, ...]:
 
 def asks(request: Request, name: str) -> bool:
     """Whether the request uses this custom processor."""
-    return name in (request.params.get("extra_args") or {})
+    return asked(request.params, name) is not None
 
 
 def blames(request: Request, logits: Row, got: Row, token: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from logitsproc.conformance.loading import GROUP
 from logitsproc.conformance.miniatures.controls import (
     AllowedTokenIds,
     BadWords,
@@ -25,7 +26,6 @@ from logitsproc.conformance.miniatures.controls import (
 )
 from logitsproc.reference.loading import loaded, resolved
 
-GROUP = "vllm.logits_processors"
 FIRST = (AllowedTokenIds, BadWords, MinTokens, LogitBias)
 PENALTIES = (RepetitionPenalty, FrequencyPenalty, PresencePenalty)
 

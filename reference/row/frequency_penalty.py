@@ -22,10 +22,9 @@ def frequency_penalty(
     True
     """
     penalty = params.get("frequency_penalty", 0.0)
-    seen = {token for token in output if 0 <= token < len(logits)}
     if not penalty:
         return untouched(logits)
     low, high = list(logits), list(logits)
-    for token in seen:
+    for token in {token for token in output if 0 <= token < len(logits)}:
         low[token], high[token] = lowered(logits[token], penalty, list(output).count(token))
     return Expectation(low, high, signs=False)

@@ -21,10 +21,9 @@ def presence_penalty(
     True
     """
     penalty = params.get("presence_penalty", 0.0)
-    seen = {token for token in output if 0 <= token < len(logits)}
     if not penalty:
         return untouched(logits)
     low, high = list(logits), list(logits)
-    for token in seen:
+    for token in {token for token in output if 0 <= token < len(logits)}:
         low[token], high[token] = rounded(logits[token], -penalty)
     return Expectation(low, high, signs=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from logitsproc.reference.expectation import Expectation, untouched
-from logitsproc.reference.numerics import MASKED, mass_band
+from logitsproc.reference.numerics import mass_band
 from logitsproc.reference.request import Params
 from logitsproc.reference.row.min_p import narrowed, without_order
 
@@ -102,13 +102,3 @@ def share(part: float, rest: float) -> float:
     (0.25, 0.0)
     """
     return part / (part + max(rest, 0.0)) if part > 0 else 0.0
-
-
-def tokens_left(row: Expectation) -> int:
-    """EMPTY-ROW: how many tokens can be sampled at least.
-
-    >>> tokens_left(Expectation([0.0, MASKED], [0.0, MASKED]))
-    1
-    """
-    solid = sum(high != MASKED for t, high in enumerate(row.high) if t not in row.either)
-    return solid + (row.kept[0] if row.kept else 0)
