@@ -5,22 +5,25 @@ VENV := .venv
 VLLM_VENV := .venv-vllm
 BIN := $(VENV)/bin
 VLLM_BIN := $(VLLM_VENV)/bin
-ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures optimized
+ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures conformance/producers optimized
 OPTIMIZED := logitsproc.optimized
+PRODUCERS := logitsproc.conformance.producers
 VLLM := vllm.v1.sample.logits_processor
 
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help check test lint format check-vllm vllm-table bench readme clean
+.PHONY: help check test lint format check-vllm vllm-table check-engine engine-table bench usage readme clean
 
 help:
-	@echo "make check       judge the bundled processors against the reference"
-	@echo "make test        lint, types and tests"
-	@echo "make check-vllm  install vLLM's CPU build and judge its processors and its sampler"
-	@echo "make vllm-table  the same, and the table of README.md"
-	@echo "make bench       benchmarks, and the figures of README.md"
-	@echo "make readme      the output that README.md shows"
+	@echo "make check         judge the bundled processors and the reference producer"
+	@echo "make test          lint, types and tests"
+	@echo "make check-vllm    install vLLM's CPU build and judge its processors and its sampler"
+	@echo "make vllm-table    the same, and the table of README.md"
+	@echo "make check-engine  a real vLLM engine, judged at every step while it runs (make engine-table: its table)"
+	@echo "make bench         benchmarks, and the figures of README.md"
+	@echo "make usage         the table of what recordings and generated histories reach, in tests/recordings/README.md"
+	@echo "make readme        the output that README.md shows"
 
 # A strict editable install links file by file, so a room that gains a file is installed again.
 $(VENV)/installed: pyproject.toml constraints.txt $(ROOMS)
@@ -44,6 +47,7 @@ check: $(VENV)/installed
 	$(BIN)/logitsproc check $(OPTIMIZED):TopPLogitsProcessor --as top_p
 	$(BIN)/logitsproc check $(OPTIMIZED):Pipeline --as pipeline
 	$(BIN)/logitsproc check $(OPTIMIZED):AdapterLogitsProcessor --as adapter
+	$(BIN)/logitsproc check --producer $(PRODUCERS).reference:Elided $(PRODUCERS).reference:Explicit
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
@@ -65,6 +69,9 @@ bench: $(VENV)/installed
 readme: $(VENV)/installed
 	$(BIN)/python tests/readme.py README.md
 
+usage: $(VENV)/installed
+	$(BIN)/python tests/usage.py tests/recordings/README.md
+
 $(VLLM_VENV)/installed: .ci/vllm-requirements.txt pyproject.toml constraints.txt
 	test -x $(VLLM_BIN)/python || $(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_BIN)/pip install --quiet --no-deps --requirement .ci/vllm-requirements.txt
@@ -78,6 +85,12 @@ check-vllm: $(VLLM_VENV)/installed
 
 vllm-table: $(VLLM_VENV)/installed
 	$(VLLM_BIN)/python tests/real_vllm/table.py README.md --write
+
+check-engine: $(VLLM_VENV)/installed
+	$(VLLM_BIN)/python tests/engine/table.py README.md
+
+engine-table: $(VLLM_VENV)/installed
+	$(VLLM_BIN)/python tests/engine/table.py README.md --write
 
 clean:
 	rm -rf $(VENV) $(VLLM_VENV) build dist *.egg-info

@@ -10,11 +10,12 @@ from logitsproc.conformance.explanation import evidence_line, explain, verdict_l
 from logitsproc.conformance.kinds import KINDS, Kind
 from logitsproc.conformance.oracles import Author
 from logitsproc.conformance.params import checked_params
+from logitsproc.conformance.producers.suite import load_producer, run_producer
 from logitsproc.conformance.suite import CONFORMANT, DEFAULT_SEED, TIERS, Report, Settings, run
 
 
 class NotConformant(AssertionError):
-    """A processor broke a clause, or a clause had no witness; `report` is the whole report."""
+    """A subject broke a clause, or a clause had no witness; `report` is the whole report."""
 
     def __init__(self, text: str, report: Report) -> None:
         super().__init__(text)
@@ -51,8 +52,7 @@ def check_processor(
     Returns the report. Raises NotConformant, an AssertionError whose text is the explanation; CannotRun, with one
     line, when the subject cannot be loaded or run.
     """
-    if tier not in TIERS:
-        raise CannotRun(f"no tier {tier!r}; there are {', '.join(TIERS)}")
+    require_tier(tier)
     if implements is not None and oracle is not None:
         raise CannotRun("implements and oracle both say what is right; give one")
     settings = Settings(
@@ -63,9 +63,38 @@ def check_processor(
         tier,
         DEFAULT_SEED if seed is None else seed,
     )
-    report = run(settings)
+    return conformant(run(settings))
+
+
+def check_producer(subject: str | type, *, tier: str = "quick", seed: int | None = None) -> Report:
+    """Holds a producer of updates, an engine's batch, to what producers owe; the test to paste:
+
+        from logitsproc.conformance import check_producer
+        from my_engine import MyBatch
+
+        def test_my_batch_tells_the_truth():
+            check_producer(MyBatch)
+
+    subject: the class, or `module:Class`, with the two methods of logitsproc.conformance.producers.Producer. tier and
+    seed as in check_processor.
+
+    Returns the report. Raises NotConformant and CannotRun as check_processor does.
+    """
+    require_tier(tier)
+    chosen = DEFAULT_SEED if seed is None else seed
+    return conformant(run_producer(Settings(load_producer(subject), tier=tier, seed=chosen)))
+
+
+def require_tier(tier: str) -> None:
+    """Raises CannotRun for a tier that there is not."""
+    if tier not in TIERS:
+        raise CannotRun(f"no tier {tier!r}; there are {', '.join(TIERS)}")
+
+
+def conformant(report: Report) -> Report:
+    """The report; raises NotConformant when it is one of a violation, or proves nothing."""
     if report.failure is not None:
-        raise NotConformant(explain(report.failure, settings.subject), report)
+        raise NotConformant(explain(report.failure, report.settings.subject), report)
     if report.verdict != CONFORMANT:
         raise NotConformant(f"{verdict_line(report)}\n{evidence_line(report)}", report)
     return report

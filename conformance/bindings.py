@@ -218,5 +218,14 @@ def derives_from_vllm(cls: type) -> bool:
 
 def one_line(error: BaseException) -> str:
     """`KeyError: 3`, on one line and printable."""
-    text = " ".join("".join(sign if sign.isprintable() else " " for sign in str(error)).split())
+    text = printable(error, str)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def printable(value: object, write: Callable[[object], str] = repr) -> str:
+    """The value as text on one line, or the name of its type if it cannot be written."""
+    try:
+        text = write(value)
+    except Exception:
+        return type(value).__name__
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())

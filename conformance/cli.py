@@ -1,11 +1,11 @@
-"""The command line: check, replay, spec, cite."""
+"""The command line: check, replay, usage, spec, cite."""
 
 from __future__ import annotations
 
 import fnmatch
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,15 +22,20 @@ from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import AUTO, PLAIN, VLLM, CannotRun, load_subject
 from logitsproc.conformance.explanation import count, evidence_line, explain, indented, verdict_line
 from logitsproc.conformance.formats import require_writable, write_json, write_junit
-from logitsproc.conformance.history import batches
+from logitsproc.conformance.history import History, batches
 from logitsproc.conformance.kinds import KINDS
 from logitsproc.conformance.notation import format_drawing, format_history
 from logitsproc.conformance.params import read_params
-from logitsproc.conformance.replaying import play_history, read_history
+from logitsproc.conformance.producers.suite import load_producer, run_producer
+from logitsproc.conformance.recording import Recording, is_recording, read_bytes, read_recording, to_recording
+from logitsproc.conformance.replaying import first_breach, play_history, play_recording, summary, to_history
 from logitsproc.conformance.suite import DEFAULT_SEED, TIERS, UNPROVEN, ClauseResult, Failure, Report, Settings, run
+from logitsproc.conformance.usage import usage
 
 CANNOT_RUN = 2
 SCOPES = ("reachable", "literal")
+SOURCES = ("recorded", "reachable", "beyond")
+USAGE_WIDTH = 110
 
 app = typer.Typer(
     help="The contract of batch-level logits processors: check an implementation, cite a clause.",
@@ -63,7 +68,9 @@ def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
 
 @app.command()
 def check(
-    targets: Annotated[list[str], typer.Argument(metavar="TARGET...", help="module:Class of a logits processor.")],
+    targets: Annotated[
+        list[str], typer.Argument(metavar="TARGET...", help="module:Class of a logits processor, or a producer.")
+    ],
     kind: Annotated[str | None, typer.Option("--as", help=f"What it implements: {', '.join(KINDS)}.")] = None,
     oracle: Annotated[str | None, typer.Option(help="module:function, the author's own row function.")] = None,
     params: Annotated[Path | None, typer.Option(help="JSON list of SamplingParams fields to draw from.")] = None,
@@ -76,24 +83,28 @@ def check(
     junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML.")] = None,
     step_seconds: Annotated[float, typer.Option(min=0.1, help="Limit on one call of the subject.")] = 5.0,
     minutes: Annotated[float, typer.Option(min=0.1, help="The budget of the deep tier.")] = 30.0,
+    producer: Annotated[bool, typer.Option("--producer", help="The targets are producers.")] = False,
 ) -> None:
-    """Judge processors: exit 0 conformant, 1 violation, 2 cannot run, 3 unproven."""
+    """Judge processors, or producers: exit 0 conformant, 1 violation, 2 cannot run, 3 unproven."""
     with cannot_run():
         one_of(tier, tuple(TIERS), "--tier")
         one_of(scope, SCOPES, "--scope")
         one_of(binding, (AUTO, VLLM, PLAIN), "--binding")
         if kind is not None and oracle is not None:
             raise CannotRun("--as and --oracle both say what is right; give one")
+        if producer and (kind, oracle, scope) != (None, None, SCOPES[0]):
+            raise CannotRun("--as, --oracle and --scope are for processors, not for producers")
         require_writable(json_file)
         require_writable(junit)
         pool = None if params is None else read_params(params)
         chosen = kind_named(kind)
-        subjects = [load_subject(target, binding) for target in targets]
+        load = load_producer if producer else load_subject
+        subjects = [load(target, binding) for target in targets]
         reports = []
         for subject in subjects:
             settings = Settings(subject, chosen, oracle, pool, tier, seed, scope, clauses, step_seconds)
             budget = minutes * 60 if tier == "deep" else None
-            reports.append(run_with_progress(settings, budget))
+            reports.append(run_with_progress(run_producer if producer else run, settings, budget))
             show(reports[-1])
         if json_file is not None:
             write_json(reports, json_file)
@@ -113,10 +124,10 @@ def cannot_run() -> Iterator[None]:
         raise typer.Exit(CANNOT_RUN) from None
 
 
-def run_with_progress(settings: Settings, seconds: float | None) -> Report:
+def run_with_progress(runs: Callable[[Settings], Report], settings: Settings, seconds: float | None) -> Report:
     """The run, with a progress bar on a terminal."""
     if not err.is_terminal:
-        return run(replace(settings, seconds=seconds))
+        return runs(replace(settings, seconds=seconds))
     with Progress(console=err, transient=True) as bar:
         tasks: dict[str, int] = {}
 
@@ -125,7 +136,7 @@ def run_with_progress(settings: Settings, seconds: float | None) -> Report:
                 tasks[stage] = int(bar.add_task(stage, total=total))
             bar.update(tasks[stage], completed=done)  # type: ignore[arg-type]
 
-        return run(replace(settings, seconds=seconds, progress=progress))
+        return runs(replace(settings, seconds=seconds, progress=progress))
 
 
 def show(report: Report) -> None:
@@ -150,7 +161,7 @@ def show(report: Report) -> None:
         elif not beyond.complete:
             out.print(f"  not judged on {escape(beyond.world.says)}: time was up")
     out.print(evidence_table(report))
-    if report.verdict == UNPROVEN:
+    if report.verdict == UNPROVEN and report.drawn:
         out.print("Without a witness a clause is unproven. Give params that use the processor: --params FILE.json")
 
 
@@ -158,7 +169,7 @@ def show_beyond(says: str, failure: Failure) -> None:
     """Prints where a processor that holds on reachable updates does not hold."""
     steps = count(len(failure.history.steps), "step")
     out.print(f"  [yellow]does not hold on {escape(says)}[/]: {failure.clause.id}, {steps}")
-    out.print(indented(format_history(failure.history)), markup=False)
+    out.print(indented(format_history(failure.history, failure.asked)), markup=False)
 
 
 def evidence_table(report: Report) -> Table:
@@ -216,26 +227,76 @@ def cite(clause: Annotated[str, typer.Argument(help="The clause's id, as UPD-ORD
 
 @app.command()
 def replay(
-    file: Annotated[Path, typer.Argument(help="A history in the notation.")],
+    file: Annotated[Path, typer.Argument(help="A history in the notation, or a recording.")],
     target: Annotated[str | None, typer.Argument(help="module:Class to play it to.")] = None,
     kind: Annotated[str | None, typer.Option("--as", help="The field it implements; else the file's `as`.")] = None,
     binding: Annotated[str, typer.Option(help="auto, vllm or plain.")] = AUTO,
 ) -> None:
-    """Check a typed history against the list law, and play it to a processor."""
+    """Check a typed history or a recording against the list law, and play it to a processor."""
     with cannot_run():
         one_of(binding, (AUTO, VLLM, PLAIN), "--binding")
-        history = read_history(file)
-        for step, names in enumerate(batches(history)):
-            out.print(f"step {step}: {format_drawing(names)}", markup=False)
+        kind_named(kind)
+        data = read_bytes(file)
+        recording = to_recording(str(file), data) if is_recording(data) else None
+        history = to_history(file, data) if recording is None else recording.history
+        if recording is None:
+            show_batches(history)
+        else:
+            show_recording(file, recording)
         if target is None:
             return
         subject = load_subject(target, binding)
-        failure = play_history(history, subject, kind)
+        failure = (play_history if recording is None else play_recording)(history, subject, kind)
         if failure is None:
             out.print(f"[bold green]{escape(subject.target)}: every row is right[/]")
             return
         out.print(explain(failure, subject), markup=False)
     raise typer.Exit(1)
+
+
+def show_batches(history: History) -> None:
+    """Prints the batch after each step."""
+    for step, names in enumerate(batches(history)):
+        out.print(f"step {step}: {format_drawing(names)}", markup=False)
+
+
+def show_recording(file: Path, recording: Recording) -> None:
+    """Prints what a recording holds; the first clause that its engine breaks ends the process with status 1."""
+    if breach := breach_of(file, recording):
+        out.print(breach, markup=False)
+        raise typer.Exit(1)
+    out.print(f"{file}: {summary(recording)}", markup=False)
+
+
+def breach_of(file: Path, recording: Recording) -> str | None:
+    """The first clause that the engine breaks, as a line; says so where the last line of the file was cut off."""
+    if recording.cut:
+        err.print(f"logitsproc: {file}: the last line was cut off, and is left out", markup=False)
+    breach = first_breach(recording.history)
+    return breach and "{}: step {} breaks {}: {}".format(file, *breach)
+
+
+def sound_history(file: Path) -> History:
+    """The history of a recording; raises CannotRun where its engine breaks a clause."""
+    recording = read_recording(file)
+    if breach := breach_of(file, recording):
+        raise CannotRun(breach)
+    return recording.history
+
+
+@app.command("usage")
+def show_usage(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Recordings.")]) -> None:
+    """Show what recordings of an engine reach beside what the suite generates."""
+    with cannot_run():
+        found = usage([sound_history(file) for file in files])
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("", "in steps", "recorded", "reachable", "beyond", "only"):
+        table.add_column(heading, justify="right" if heading in SOURCES else "left", no_wrap=True)
+    table.add_row("", "", *(f"of {steps:,}" for steps in found.steps))
+    for line in found.lines:
+        counts = (f"{number:,}" for number in (line.recorded, line.reachable, line.beyond))
+        table.add_row(line.group, line.name, *counts, line.only)
+    Terminal(highlight=False, width=USAGE_WIDTH).print(table)
 
 
 def main() -> None:

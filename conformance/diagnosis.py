@@ -10,7 +10,7 @@ import torch
 from logitsproc.conformance.checks import expected, is_admitted, row_is_right, wrong_signs
 from logitsproc.conformance.evidence import Observer, update_occasions
 from logitsproc.conformance.faults import FAULTS, Belief, account, clause_of
-from logitsproc.conformance.history import Added, History, Sight, Step, grow, new_request, to_update
+from logitsproc.conformance.history import Added, History, Sight, Step, batches, grow, new_request, to_update
 from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.oracles import Oracle, SoloFailure, grown_alone, run_alone
 from logitsproc.conformance.plans import Case, lower
@@ -55,12 +55,12 @@ class Doctor:
         if added is not grown:
             explaining = [fault for fault in explaining if fault.reads_outputs]
         if best := self.most_consistent(explaining):
-            return Diagnosis(clause_of(best[0]), "; or: ".join(account(fault) for fault in best))
+            return Diagnosis(clause_of(best[0]), "; or: ".join(account(fault).rstrip(".") for fault in best) + ".")
         if violation.clause is not None:
             return Diagnosis(violation.clause)
         if added is False or grown is False:
             return Diagnosis("PROC-FUNCTION")
-        return Diagnosis(self.beside_others(violation) or self.by_occasion(history, violation))
+        return Diagnosis(self.beside_others(history, violation) or self.by_occasion(history, violation))
 
     def alone(self, history: History, violation: Violation) -> tuple[bool | None, bool | None]:
         """Whether a fresh processor gets the row right for the request alone: added with outputs, and grown to them.
@@ -111,12 +111,14 @@ class Doctor:
             return "PROC-UNTOUCHED"
         return self.kind.blames(request, violation.logits, got, wrong[0])
 
-    def beside_others(self, violation: Violation) -> str | None:
+    def beside_others(self, history: History, violation: Violation) -> str | None:
         """The clause of the kind that a row breaks which is right alone."""
         request, got = violation.request, violation.got
         if self.kind is None or request is None or got is None:
             return None
-        return self.kind.beside_others(request, violation.logits, got)
+        names = list(batches(history))[violation.step]
+        any_greedy = any(is_greedy(history.requests[name].params) for name in names if name is not None)
+        return self.kind.beside_others(request, violation.logits, got, any_greedy)
 
     def explaining(self, history: History) -> list[type[Belief]]:
         """The faults whose every prediction the subject fulfils over this history."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from logitsproc.conformance.bindings import CannotRun
 from logitsproc.conformance.checks import expected_at, is_idle_copy
 from logitsproc.conformance.faults import Belief, Uses, clause_of
+from logitsproc.conformance.history import Step
 from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.oracles import Oracle, SoloFailure
 from logitsproc.conformance.player import Outcome, Player
-from logitsproc.reference.batch import SWAP, Update
+from logitsproc.reference.batch import SWAP, Batch, Update
 from logitsproc.reference.expectation import Expectation, admits
 from logitsproc.reference.request import Request
 
@@ -39,7 +40,10 @@ class Evidence:
     ) -> set[str]:
         """Counts one step that passed; gives the clauses that it was a witness of."""
         self.steps += 1
-        for clause in (*update_occasions(outcome.update, outcome.before), *output_occasions(outcome)):
+        for clause in (
+            *update_occasions(outcome.update, outcome.before),
+            *output_occasions(outcome.step, outcome.update, outcome.batch),
+        ):
             self.fired[clause] += 1
         shown = {"PROC-EXCEPTION", *judged_occasions(player, outcome, expectations, kind)}
         for clause in shown:
@@ -87,15 +91,15 @@ def move_occasions(update: Update) -> Iterable[str]:
         yield "UPD-OVERLAP"
 
 
-def output_occasions(outcome: Outcome) -> Iterable[str]:
+def output_occasions(step: Step, update: Update | None, batch: Batch) -> Iterable[str]:
     """The clauses that speak about the outputs that land in this step, and about neighbours."""
-    if outcome.step.growth:
+    if step.growth:
         yield "PROC-LIVE-OUTPUTS"
-        if outcome.update is None:
+        if update is None:
             yield "PROC-QUIET"
-        if any(growth.late for growth in outcome.step.growth):
+        if any(growth.late for growth in step.growth):
             yield "PROC-PLACEHOLDER"
-    if len(outcome.batch) > 1:
+    if len(batch) > 1:
         yield "PROC-INDEPENDENT"
 
 

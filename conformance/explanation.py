@@ -53,6 +53,17 @@ REMEDIES = {
     "LOAD-ROW": "Store the row that the request-level processor returns.",
     "VAL-ERROR": "Look at the type first, and raise ValueError.",
     "VAL-PURE": "Make validate_params a class method that only looks.",
+    "PROD-RANGE": "Give each row as it is when the operation is reached: after removals, adds, and earlier moves.",
+    "PROD-DISJOINT": "Take a vacated row out of `removed` when a request is added at it.",
+    "PROD-CONTIGUOUS": "Condense before the update is made, and cut off the holes at the end.",
+    "PROD-SIZE": "Take batch_size after the batch is condensed.",
+    "PROD-NONE": "Make an update for every step that removes, adds or moves, also when it only reorders.",
+    "PROD-REPLAY": "Record every change where it is made: the move when rows are condensed, the swap when they swap.",
+    "PROD-ROWS": "Keep in the rows whoever is scheduled, by id and list; an id may come back for another request.",
+    "PROD-PARAMS": "Hand over the params and the prompt of the very request that is added.",
+    "PROD-LIVE": "Hand over the list that tokens are appended to, not a copy of it, and add again who gets another.",
+    "PROD-UNCHANGED": "Start new lists for the next update instead of clearing the old ones.",
+    "PROD-ELIDE": "List in `removed` every vacated row that no add and no one-way move filled.",
     "PROC-SHRINK": "Decide by the length of the list as it is, and do not forget a request that was served once.",
 }
 
@@ -63,7 +74,8 @@ def explain(failure: Failure, subject: Subject) -> str:
     parts = [f"{subject.target} breaks {clause.id}: {clause.title}", cause(failure)]
     if failure.history.steps:
         steps = count(len(failure.history.steps), "step")
-        parts.append(f"The history, {steps}:\n\n{indented(format_history(failure.history))}")
+        whose = "What it emitted, with its own rows and what it was asked, " if failure.asked else "The history, "
+        parts.append(f"{whose}{steps}:\n\n{indented(format_history(failure.history, failure.asked))}")
     if (rows := row_text(failure)) is not None:
         parts.append(rows)
     parts.append(f"{clause.id} ({clause.level}): {clause.sentence}\n{clause.link}")
@@ -77,7 +89,7 @@ def explain(failure: Failure, subject: Subject) -> str:
 def cause(failure: Failure) -> str:
     """One paragraph: at which step, whose row, and which fault would explain it."""
     violation = failure.violation
-    if failure.script:
+    if not failure.history.steps:
         return f"{violation.message}."
     request = violation.request.name if violation.request is not None else "nobody"
     text = f"Step {violation.step}: {violation.message}"
@@ -155,8 +167,12 @@ def evidence_line(report: Report) -> str:
     histories = f"{evidence.histories:,} {'history' if evidence.histories == 1 else 'histories'}"
     text = (
         f"{histories} ({evidence.observed:,} observed for witnesses), {count(evidence.steps, 'step')}; "
-        f"judged by {report.oracle}; {report.users} of {report.drawn} params use the processor"
+        f"judged by {report.oracle}"
     )
+    if report.drawn:
+        text += f"; {report.users} of {report.drawn} params use the processor"
+    if report.note:
+        text += f"; {report.note}"
     if report.refused:
         text += f"; validate_params refused {report.refused}"
     return text + ("; stopped early, time was up" if report.stopped_early else "")

@@ -483,7 +483,7 @@ FAULTS: tuple[type[Belief], ...] = (
 )
 
 
-def clause_of(fault: type[Belief]) -> str:
+def clause_of(fault: type) -> str:
     """The clause that the fault's docstring opens with."""
     return (fault.__doc__ or "").partition(":")[0]
 

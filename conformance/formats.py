@@ -81,7 +81,7 @@ def failure_json(failure: Failure | None, report: Report) -> dict[str, Any] | No
         "row": violation.row,
         "got": None if violation.got is None else [number(value) for value in violation.got],
         "fault": failure.fault,
-        "history": format_history(failure.history),
+        "history": format_history(failure.history, failure.asked),
         "explanation": explain(failure, report.settings.subject),
     }
 

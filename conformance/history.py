@@ -49,11 +49,11 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A logits row that a request is shown in a step, and the row it is to get."""
+    """A logits row that a request is shown in a step, and the row it is to get, or None where nobody says."""
 
     request: str
     logits: tuple[float, ...]
-    expected: tuple[float, ...]
+    expected: tuple[float, ...] | None
 
 
 @dataclass(frozen=True, slots=True)

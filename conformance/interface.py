@@ -6,12 +6,15 @@ vllm/sampling_params.py), as far as a processor sees them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from operator import index
 from types import SimpleNamespace
 from typing import Any
 
+from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL, Update
+from logitsproc.reference.request import Request
 from logitsproc.reference.row.temperature import GREEDY_BELOW
 from logitsproc.reference.validation import in_vocabulary, is_number, validate
 
@@ -31,6 +34,24 @@ class BatchUpdate:
     removed: Sequence[int]
     added: Sequence[tuple[int, Any, list[int] | None, list[int]]]
     moved: Sequence[tuple[int, int, Any]]
+
+
+def as_update(given: Any, request_of: Callable[[Any], Request]) -> Update:
+    """A host's update in the model's terms; request_of gives the request of an item of `added`, without its row.
+
+    Raises AttributeError, TypeError or ValueError for what is no update.
+    """
+    added = tuple((index(row), request_of(rest)) for row, *rest in given.added)
+    moved = tuple((index(source), index(to), direction(how)) for source, to, how in given.moved)
+    return Update(index(given.batch_size), tuple(index(row) for row in given.removed), added, moved)
+
+
+def direction(given: Any) -> str:
+    """UNIDIRECTIONAL or SWAP, of an enum's member or its name; raises ValueError for anything else."""
+    name = getattr(given, "name", given)
+    if name not in (UNIDIRECTIONAL, SWAP):
+        raise ValueError(f"no direction {given!r}")
+    return str(name)
 
 
 @dataclass

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis import strategies as st
@@ -18,14 +18,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from logitsproc.conformance.bindings import Subject
 from logitsproc.conformance.history import BFLOAT16, SHARED, STRIDED, WARM_UP, Added, Arrival, Growth, History, Step
 from logitsproc.conformance.kinds import Pool
 from logitsproc.conformance.logits import ROWS
 from logitsproc.conformance.plans import Case, Lowering, Plan, name_of
-from logitsproc.conformance.player import Outcome, Player, Violation
-from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL
+from logitsproc.conformance.player import Violation
+from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL, Batch
 from logitsproc.reference.producer import ELIDED, EXPLICIT
+from logitsproc.reference.request import Request
 
 BACKEND = "logitsproc"
 MAX_ROWS = 4
@@ -34,7 +34,7 @@ WIDE_ROWS = 12
 ONE_IN = 8
 TOKENS = (1, 2, 1, 2, 3, 1, 2, 5, 5, 0)
 """Output tokens come from this cycle, in which tokens and pairs of tokens come back."""
-PROMPTS = ((5, 1, 3), (3,), (4, 0, 4))
+PROMPTS = ((5, 1, 3), (3,), (4, 0, 4), (0, 6, 3, 0, 1) * 4)
 STEPS = 30
 PALETTE_MIX = ("dense", "dense", "ties", "mixed")
 OPTION_MIX: tuple[frozenset[str], ...] = (
@@ -52,7 +52,7 @@ PICKS = 8
 class World:
     """Which histories there are. `says` completes "on ..."; the flags open what the engine's algorithm does not emit.
 
-    `clause` is the one that speaks about what the flags open.
+    `clause` is the one that speaks about what the flags open. `prompts` are those that requests have in turn.
     """
 
     name: str
@@ -61,7 +61,7 @@ class World:
     literal: bool = False
     overlap: bool = False
     shrink: bool = False
-    prompts: bool = True
+    prompts: tuple[tuple[int, ...] | None, ...] = PROMPTS
 
 
 REACHABLE = World("reachable", "reachable updates")
@@ -70,7 +70,8 @@ OVERLAP = World(
     "overlap", "updates with overlap (an index removed and added)", "UPD-OVERLAP", literal=True, overlap=True
 )
 SHRINK = World("shrink", "output lists that shrink", "PROC-SHRINK", shrink=True)
-NO_PROMPT = World("no-prompt", "requests without prompt ids", "PROC-PROMPT-NONE", prompts=False)
+NO_PROMPT = World("no-prompt", "requests without prompt ids", "PROC-PROMPT-NONE", prompts=(None,))
+SCHEDULES = World("schedules", "schedules of an engine", prompts=(*PROMPTS, None))
 BEYOND = (LITERAL, OVERLAP, SHRINK, NO_PROMPT)
 
 
@@ -79,7 +80,7 @@ class Draw:
     """What the machine draws from: params that use the subject and params that do not, and vocabularies.
 
     `wide`: whether some histories have a batch of up to WIDE_ROWS, and not of MAX_ROWS. `bfloat16`: whether some have
-    logits of that dtype.
+    logits of that dtype. `mixes`: the options that histories have in turn.
     """
 
     users: Pool
@@ -88,10 +89,13 @@ class Draw:
     kind: str | None = None
     wide: bool = True
     bfloat16: bool = False
+    mixes: tuple[frozenset[str], ...] = OPTION_MIX
 
     def options(self, mix: int) -> frozenset[str]:
         """The options of a history."""
-        return OPTION_MIX[mix] | ({BFLOAT16} if self.bfloat16 and mix == len(OPTION_MIX) - 1 else set())
+        return self.mixes[mix % len(self.mixes)] | (
+            {BFLOAT16} if self.bfloat16 and mix == len(OPTION_MIX) - 1 else set()
+        )
 
     def params(self, pick: int, turn: int) -> dict[str, Any]:
         """The params of a request, of a user and of another one alike often; a history's turn has its own few."""
@@ -99,18 +103,32 @@ class Draw:
         return pool[(pick // 2 + (turn * PICKS if len(pool) > PICKS else 0)) % len(pool)]
 
 
+class Plays(Protocol):
+    """What plays a history, step by step: the batch as it stands, and the requests by name."""
+
+    batch: Batch
+    requests: dict[str, Request]
+
+    def arrive(self, name: str, arrival: Arrival) -> None:
+        """Makes a request known."""
+
+    def play(self, step: Step) -> Any:
+        """Plays one step and gives what came of it; raises Violation."""
+
+
 @dataclass
 class Drive:
     """One run of the machine: what it plays, how each step is judged, and the first failure it met.
 
-    `begin` says whether there is to be another history, `counts` whether a violation ends the run, `finish` gets every
-    history when it is over.
+    `player` makes the player of a history from its header, `judge` gets the player and what came of a step. `begin`
+    says whether there is to be another history, `counts` whether a violation ends the run, `finish` gets every history
+    when it is over.
     """
 
-    subject: Subject
+    player: Callable[[History], Plays]
     world: World
     draw: Draw
-    judge: Callable[[Player, Outcome], None]
+    judge: Callable[[Any, Any], None]
     begin: Callable[[], bool] = lambda: True
     counts: Callable[[Case, Violation], bool] = lambda case, violation: True
     finish: Callable[[Case], None] = lambda case: None
@@ -123,7 +141,7 @@ class Session:
 
     header: History
     dialect: str
-    player: Player
+    player: Plays
     lowering: Lowering
     late: bool
     capacity: int
@@ -175,8 +193,8 @@ def swap_chain(code: int, rows: int) -> tuple[tuple[int, int], ...]:
 class Independent(HypothesisProvider):
     """Hypothesis' own choices as another backend, so that every history is drawn anew and from the seed alone.
 
-    Its usual engine makes most histories by mutating the last one, and draws integers from the constants of whatever
-    modules happen to be loaded.
+    Its usual engine makes most histories by mutating the last one, and draws integers, those with weights too, from the
+    constants of whatever modules happen to be loaded.
     """
 
     def draw_integer(
@@ -187,8 +205,8 @@ class Independent(HypothesisProvider):
         weights: dict[int, float] | None = None,
         shrink_towards: int = 0,
     ) -> int:
-        """A uniform integer between two bounds; without both, what Hypothesis draws."""
-        if self._random is None or weights is not None or min_value is None or max_value is None:
+        """A uniform integer between two bounds, whatever the weights; without both, what Hypothesis draws."""
+        if self._random is None or min_value is None or max_value is None:
             return super().draw_integer(min_value, max_value, weights=weights, shrink_towards=shrink_towards)
         return self._random.randint(min_value, max_value)
 
@@ -233,7 +251,7 @@ class Machine(RuleBasedStateMachine):
         )
         spoken = EXPLICIT if dialect else ELIDED
         wide = self.drive.draw.wide and width == 0
-        player, capacity = Player(self.drive.subject, header), WIDE_ROWS if wide else MAX_ROWS
+        player, capacity = self.drive.player(header), WIDE_ROWS if wide else MAX_ROWS
         self.session = Session(header, spoken, player, Lowering(spoken), bool(late), capacity)
         count, *which = digits(first, 4, 16, 16, 16)
         if count:
@@ -262,8 +280,8 @@ class Machine(RuleBasedStateMachine):
         come = []
         for pick in which[: max(0, self.session.capacity - len(self.session.live) + leaving)]:
             params = self.drive.draw.params(pick, self.session.header.offset)
-            prompt = PROMPTS[len(self.session.header.requests) % len(PROMPTS)] if self.drive.world.prompts else None
-            arrival = Arrival(dict(params), prompt)
+            prompts = self.drive.world.prompts
+            arrival = Arrival(dict(params), prompts[len(self.session.header.requests) % len(prompts)])
             come.append((self.declare(arrival), False))
         return tuple(come)
 
@@ -288,12 +306,12 @@ class Machine(RuleBasedStateMachine):
         """One token for every live request."""
         return self.tokens([1] * WIDE_ROWS)
 
-    def tokens(self, counts: list[int]) -> tuple[Growth, ...]:
-        """So many tokens for each live request; the last is a placeholder when ids come late."""
+    def tokens(self, counts: list[int], names: Sequence[str] | None = None) -> tuple[Growth, ...]:
+        """So many tokens for each of these, or each live request; the last is a placeholder when ids come late."""
         if self.dead or not self.session:
             return ()
         growth = []
-        for name, count in zip(self.session.live, counts, strict=False):
+        for name, count in zip(self.session.live if names is None else names, counts, strict=False):
             start = len(self.session.player.requests[name].output) + len(self.session.items) + ord(name[0])
             tokens = tuple(TOKENS[(start + place) % len(TOKENS)] for place in range(count))
             growth.append(Growth(name, tokens, int(self.session.late and count > 0)))
@@ -337,24 +355,39 @@ class EngineMachine(Machine):
         leave = self.leavers(mask)
         self.plan(leave=leave, come=self.arrivals([first, second][:count], len(leave)), growth=self.one_each())
 
-    @rule(code=st.integers(0, SUBSETS * 16 - 1))
+    @rule(code=st.integers(0, SUBSETS * 16 * 3 - 1))
     def preempt(self, code: int) -> None:
-        """Some leave the batch and wait; one may arrive."""
-        mask, which = digits(code, SUBSETS, 16)
+        """Some leave the batch and wait; one may arrive; tokens may land, or not."""
+        mask, which, quiet = digits(code, SUBSETS, 16, 3)
         leave = self.leavers(mask)
-        self.plan(leave=leave, come=self.arrivals([which][: which % 2], len(leave)), growth=self.one_each())
+        come = self.arrivals([which][: which % 2], len(leave))
+        self.plan(leave=leave, come=come, growth=() if quiet == 0 else self.one_each())
         if not self.dead and self.session:
             self.session.waiting += [name for name in leave if name not in self.session.live]
 
-    @rule(code=st.integers(0, 8 * 4 * 4 - 1))
+    @rule(code=st.integers(0, 8 * 4 * 4 * 2 - 1))
     def resume(self, code: int) -> None:
-        """Some that wait come back with their outputs, in their own list or a new one, while others finish."""
-        mask, fresh, leave = digits(code, 8, 4, 4)
+        """Some that wait come back with their outputs, in their own list or a new one, while others finish.
+
+        A token may have landed while they were out.
+        """
+        mask, fresh, leave, landed = digits(code, 8, 4, 4, 2)
         if self.dead or not self.session or not self.session.waiting:
             return
         back = subset(self.session.waiting, mask or 1)[: self.session.capacity - len(self.session.live)]
         self.session.waiting = [name for name in self.session.waiting if name not in back]
-        self.plan(leave=self.leavers(leave), come=tuple((name, fresh % 2 == 1) for name in back))
+        growth = self.tokens([1] * len(back), back) if landed else ()
+        self.plan(leave=self.leavers(leave), come=tuple((name, fresh % 2 == 1) for name in back), growth=growth)
+
+    @rule(code=st.integers(0, SUBSETS * SUBSETS * 2 - 1))
+    def reset(self, code: int) -> None:
+        """Some are preempted, and some of them come back in the same step, to another row or to their own."""
+        mask, returning, fresh = digits(code, SUBSETS, SUBSETS, 2)
+        leave = self.leavers(mask)
+        back = subset(leave, returning)
+        self.plan(leave=leave, come=tuple((name, fresh == 1) for name in back), growth=self.one_each())
+        if not self.dead and self.session:
+            self.session.waiting += [name for name in leave if name not in self.session.live]
 
     @rule(code=st.integers(0, 3 * 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3 - 1))
     def reorder(self, code: int) -> None:
@@ -422,11 +455,11 @@ class ShrinkMachine(EngineMachine):
     """Beside the engine's steps, output lists lose their last ids."""
 
     @precondition(lambda self: not self.dead and self.session and self.session.live)
-    @rule(code=st.integers(0, 3**MAX_ROWS - 1))
+    @rule(code=st.integers(0, 6**MAX_ROWS - 1))
     def lose(self, code: int) -> None:
-        """Every row loses 0 to 2 of its last output ids."""
+        """Every row loses 0 to 5 of its last output ids."""
         assert self.session
-        counts = digits(code, *[3] * MAX_ROWS)
+        counts = digits(code, *[6] * MAX_ROWS)
         losses = zip(self.session.live, counts, strict=False)
         held = {name: len(self.session.player.requests[name].output) for name in self.session.live}
         growth = tuple(Growth(name, dropped=min(count, held[name])) for name, count in losses if count and held[name])

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from logitsproc.conformance.history import OPTIONS, Added, Arrival, Growth, History, Sight, Step, batches
@@ -24,7 +26,7 @@ NAME = r"[A-Z][A-Za-z0-9_]*"
 REQUEST = re.compile(rf"({NAME})\s*:(.*)")
 DRAWING = re.compile(r"\[(.*)\]")
 HEADER = re.compile(r"(vocab|logits|with|as)\b\s*(.*)")
-SIGHT = re.compile(rf"logits\s+({NAME})\s*=\s*(\[.*?\])\s*=>\s*(\[.*\])")
+SIGHT = re.compile(rf"logits\s+({NAME})\s*=\s*(\[[^\]]*\])(?:\s*=>\s*(\[.*\]))?")
 GROWTH = re.compile(rf"({NAME})\s*\+=\s*\[(.*)\]")
 SHRINKAGE = re.compile(rf"({NAME})\s*-=\s*(\d+)")
 REMOVE = re.compile(r"remove\s+(\d+)")
@@ -201,8 +203,8 @@ def with_sight(history: History, match: re.Match[str]) -> History:
     """The history whose last step shows a request this logits row."""
     if not history.steps:
         raise NotationError("logits of a request belong to the step above, and there is none")
-    sight = Sight(match[1], read_logits(match[2]), read_logits(match[3]))
-    if len(sight.logits) != len(sight.expected):
+    sight = Sight(match[1], read_logits(match[2]), None if match[3] is None else read_logits(match[3]))
+    if sight.expected is not None and len(sight.logits) != len(sight.expected):
         raise NotationError("the row in and the row out have different lengths")
     last = history.steps[-1]
     return replace(history, steps=(*history.steps[:-1], replace(last, sights=(*last.sights, sight))))
@@ -228,8 +230,8 @@ def declare_all(history: History) -> History:
     return replace(history, requests=requests)
 
 
-def format_history(history: History) -> str:
-    """The history as text, with the batch drawn after each step."""
+def format_history(history: History, remarks: Sequence[str] = ()) -> str:
+    """The history as text, with the batch drawn after each step; with a remark to each step, if there are any."""
     lines = [f"vocab {history.vocab}", f"logits {history.palette} {history.offset}"]
     if history.kind:
         lines.append(f"as {history.kind}")
@@ -237,13 +239,11 @@ def format_history(history: History) -> str:
         lines.append(f"with {', '.join(sorted(history.options))}")
     lines += [f"{name}: {format_arrival(arrival)}".rstrip() for name, arrival in history.requests.items()]
     lines += [""]
-    drawings = drawn(history)
-    for step, drawing in zip(history.steps, drawings, strict=True):
-        lines.append(format_step(step) + (f"  => {format_drawing(drawing)}" if drawing is not None else ""))
-        lines += [
-            f"logits {sight.request} = {format_logits(sight.logits)} => {format_logits(sight.expected)}"
-            for sight in step.sights
-        ]
+    for step, given, remark in zip_longest(history.steps, drawn(history), remarks):
+        drawing = given if step.drawing is None else step.drawing
+        line = format_step(step) + (f"  => {format_drawing(drawing)}" if drawing is not None else "")
+        lines.append(f"{line}  # {remark}" if remark else line)
+        lines += [format_sight(sight) for sight in step.sights]
     return "\n".join(lines)
 
 
@@ -294,6 +294,12 @@ def format_growth(growth: Growth) -> list[str]:
 def format_drawing(names: list[str | None] | tuple[str | None, ...]) -> str:
     """`[A, x, C]`."""
     return f"[{', '.join(name or 'x' for name in names)}]"
+
+
+def format_sight(sight: Sight) -> str:
+    """`logits A = [0, 1] => [-inf, 1]`."""
+    shown = f"logits {sight.request} = {format_logits(sight.logits)}"
+    return shown if sight.expected is None else f"{shown} => {format_logits(sight.expected)}"
 
 
 def format_logits(row: tuple[float, ...]) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from logitsproc.conformance.history import Added, Growth, History, Step, new_request, to_update
-from logitsproc.reference.batch import Batch, IllFormed, apply_update
-from logitsproc.reference.producer import ELIDED, engine_step
+from logitsproc.reference.batch import SWAP, Batch, IllFormed, apply_update
+from logitsproc.reference.producer import ELIDED, EXPLICIT, engine_step
 from logitsproc.reference.request import Request
 
 
@@ -52,11 +52,12 @@ class Lowering:
         """The step that the engine's algorithm makes of a plan."""
         rows = {request.name: row for row, request in enumerate(self.batch) if request is not None}
         leave = [rows[name] for name in dict.fromkeys(plan.leave) if name in rows]
-        fresh = {name: new for name, new in plan.come if name in self.requests and name not in rows}
-        size = len(rows) - len(leave) + len(fresh)
+        staying = set(rows) - set(plan.leave)
+        fresh = {name: new for name, new in plan.come if name in self.requests and name not in staying}
+        size = len(staying) + len(fresh)
         swaps = [pair for pair in plan.swaps if max(pair) < size]
         update = engine_step(self.batch, leave, [self.requests[name] for name in fresh], swaps, self.dialect)
-        growth = tuple(growth for growth in plan.growth if growth.request in rows)
+        growth = tuple(growth for growth in plan.growth if growth.request in self.requests)
         if update is None:
             return Step(growth=growth, applies=plan.applies)
         added = tuple(Added(row, request.name, fresh[request.name]) for row, request in update.added)
@@ -65,16 +66,16 @@ class Lowering:
     def lower_step(self, step: Step) -> Step | None:
         """The literal step as it is, or None where the list law has no meaning for it."""
         known = all(add.request in self.requests for add in step.added)
-        live = [request.name for request in self.batch if request is not None]
-        leaving = {self.batch[row].name for row in step.removed if row < len(self.batch) and self.batch[row]}  # type: ignore[union-attr]
-        comers = [add.request for add in step.added]
-        if not known or len(set(comers)) < len(comers) or set(comers) & (set(live) | leaving):
+        if not known:
             return None
-        step = replace(step, growth=tuple(growth for growth in step.growth if growth.request in live))
+        step = replace(step, growth=tuple(growth for growth in step.growth if growth.request in self.requests))
         batch = list(self.batch)
         try:
             apply_update(batch, to_update(step, self.requests, self.batch))
         except IllFormed:
+            return None
+        rows = [request for request in batch if request is not None]
+        if len(set(rows)) < len(rows):
             return None
         self.batch = batch
         return step
@@ -124,3 +125,53 @@ def rename_item(item: Plan | Step, names: dict[str, str]) -> Plan | Step:
 def without(items: Sequence[Plan | Step], index: int) -> tuple[Plan | Step, ...]:
     """The items less one."""
     return (*items[:index], *items[index + 1 :])
+
+
+def lifted(history: History) -> Case:
+    """The history as a case: a plan for each step that the engine's algorithm makes of one, else the step itself.
+
+    In the dialect in which most are plans.
+    """
+    cases = [lifted_as(history, dialect) for dialect in (ELIDED, EXPLICIT)]
+    return max(cases, key=lambda case: sum(isinstance(item, Plan) for item in case.items))
+
+
+def lifted_as(history: History, dialect: str) -> Case:
+    """The case in one dialect."""
+    requests = {name: new_request(name, arrival) for name, arrival in history.requests.items()}
+    lowering = Lowering(dialect, requests=requests)
+    return Case(replace(history, steps=()), tuple(lift(lowering, step) for step in history.steps), dialect)
+
+
+def lift(lowering: Lowering, step: Step) -> Plan | Step:
+    """The plan of which the lowering makes this step, or the step; the lowering's batch goes one step on."""
+    plan, planned = plan_of(step, lowering.batch), replace(lowering, batch=list(lowering.batch))
+    lowered = planned.lower_plan(plan)
+    sized = step.size in (None, len(planned.batch)) and lowered.is_quiet == step.is_quiet
+    if sized and lowered == replace(step, size=None, drawing=None):
+        lowering.batch = planned.batch
+        return plan
+    lowering.lower_step(step)
+    return step
+
+
+def plan_of(step: Step, batch: Batch) -> Plan:
+    """Who leaves, who comes and which rows swap, if an engine made this step of this batch."""
+    leave = [request.name for row in vacated(step, batch) if (request := batch[row])]
+    come = tuple((add.request, add.fresh) for add in step.added)
+    swaps = tuple((source, destination) for source, destination, direction in step.moved if direction == SWAP)
+    return Plan(step.growth, tuple(leave), come, swaps, step.applies)
+
+
+def vacated(step: Step, batch: Sequence[Request | None]) -> list[int]:
+    """The rows of this batch whose occupant ends: removed, added at, or filled by a one-way move; each once."""
+    filled = [destination for _, destination, direction in step.moved if direction != SWAP]
+    rows = [*step.removed, *(add.row for add in step.added), *filled]
+    return [row for row in dict.fromkeys(rows) if 0 <= row < len(batch)]
+
+
+def lifts(history: History) -> int:
+    """How many updates of the history are those of the engine's own algorithm."""
+    bare = replace(history, steps=tuple(replace(step, sights=()) for step in history.steps))
+    items = zip(lifted(bare).items, history.steps, strict=True)
+    return sum(isinstance(item, Plan) and not step.is_quiet for item, step in items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,7 +155,7 @@ class Player:
         apply_update(self.batch, update)
         self.tell(step, update)
         for growth in step.growth:
-            self.settle(growth)
+            settle(self.live[growth.request], growth)
         names = [None if request is None else request.name for request in self.batch]
         rows, chosen = shown(self.header, step, self.count, names)
         skipped = skips_invariant(self.batch)
@@ -171,18 +171,7 @@ class Player:
         """Tokens land in the model's list and in the live list, where the late ones are placeholders."""
         if growth.request not in self.requests:
             raise IllFormed(f"request {growth.request} grows and has never arrived")
-        grow(self.requests[growth.request].output, growth)
-        live = self.live[growth.request]
-        if growth.dropped:
-            del live[-growth.dropped :]
-        live.extend(growth.tokens)
-        for place in range(growth.late):
-            live[len(live) - growth.late + place] = PLACEHOLDER
-
-    def settle(self, growth: Growth) -> None:
-        """The placeholders become the ids they stand for."""
-        if growth.late:
-            self.live[growth.request][-growth.late :] = growth.tokens[-growth.late :]
+        land(self.requests[growth.request].output, self.live[growth.request], growth)
 
     def tell(self, step: Step, update: Update | None) -> None:
         """PROC-READONLY: update_state, with the host's own types; what was handed over stays as it was."""
@@ -223,9 +212,7 @@ class Player:
         for request in self.batch:
             if request is None:
                 continue
-            known = len(request.output) - late.get(request.name, 0)
-            live = self.live[request.name]
-            if len(live) != len(request.output) or live[:known] != request.output[:known]:
+            if not is_as_landed(request.output, self.live[request.name], late.get(request.name, 0)):
                 raise Violation("PROC-READONLY", f"{method} changed the output ids of {request.name}", self.count)
             asked = self.arrivals[request.name].prompt
             if request.prompt is not None and tuple(request.prompt) != asked:
@@ -269,14 +256,39 @@ class Player:
 
     def call(self, method: str, argument: Any) -> Any:
         """PROC-EXCEPTION: calls the subject; it returns and raises nothing, else Violation."""
-        try:
-            return WATCH.call(getattr(self.processor, method), argument)
-        except TookTooLong:
-            message = f"{method} did not return in time"
-            raise Violation("PROC-EXCEPTION", message, self.count, hangs=True) from None
-        except (Exception, SystemExit) as error:
-            message = f"{method} raised {one_line(error)}{where(error)}"
-            raise Violation("PROC-EXCEPTION", message, self.count) from error
+        return guarded("PROC-EXCEPTION", self.count, method, getattr(self.processor, method), argument)
+
+
+def guarded(clause: str, step: int, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a method of the subject; raises Violation of the clause when it raises, or does not return in time."""
+    try:
+        return WATCH.call(function, *arguments)
+    except TookTooLong:
+        raise Violation(clause, f"{name} did not return in time", step, hangs=True) from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise Violation(clause, f"{name} raised {one_line(error)}{where(error)}", step) from error
+
+
+def land(output: list[int], live: list[int], growth: Growth) -> None:
+    """Tokens land in the model's list and in the live one, where the late ones are placeholders."""
+    grow(output, growth)
+    grow(live, growth)
+    if growth.late:
+        live[-growth.late :] = [PLACEHOLDER] * growth.late
+
+
+def settle(live: list[int], growth: Growth) -> None:
+    """The placeholders become the ids they stand for."""
+    if growth.late:
+        live[-growth.late :] = growth.tokens[-growth.late :]
+
+
+def is_as_landed(output: list[int], live: list[int], late: int) -> bool:
+    """Whether a live list has the model's ids, but for the last ones that are late."""
+    known = len(output) - late
+    return len(live) == len(output) and live[:known] == output[:known]
 
 
 def shown(header: History, step: Step, index: int, names: Sequence[str | None]) -> tuple[Palette, list[int]]:

@@ -1,10 +1,10 @@
-"""`pytest --logits-processor pkg.mod:Class` collects one test a clause."""
+"""`pytest --logits-processor pkg.mod:Class`, or `--update-producer`, collects one test a clause."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,6 +15,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options: whom to judge, as what, how long, with which params."""
     group = parser.getgroup("logitsproc", "conformance of batch-level logits processors")
     group.addoption("--logits-processor", action="append", default=[], metavar="MODULE:CLASS", help="judge this class")
+    group.addoption(
+        "--update-producer", action="append", default=[], metavar="MODULE:CLASS", help="judge this producer"
+    )
     group.addoption("--lp-as", metavar="KIND", help="the SamplingParams field that it implements")
     group.addoption("--lp-tier", default="quick", metavar="TIER", help="quick, ci or deep")
     group.addoption("--lp-params", metavar="FILE", help="JSON list of SamplingParams fields to draw from")
@@ -22,34 +25,60 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Loads the subjects at once, so that a bad option or target is one line and exit status 4."""
-    targets = config.getoption("--logits-processor")
-    if targets:
-        config.stash[TARGETS] = {target: prepared(config, target) for target in targets}
+    processors, producers = config.getoption("--logits-processor"), config.getoption("--update-producer")
+    if processors or producers:
+        makers = [(target, processor_job) for target in processors] + [(target, producer_job) for target in producers]
+        config.stash[TARGETS] = {target: prepared(config, target, make) for target, make in makers}
 
 
-def prepared(config: pytest.Config, target: str) -> Any:
+class Job(NamedTuple):
+    """A subject to be judged: how, and for which clauses."""
+
+    settings: Any
+    runs: Callable[[Any], Any]
+    clauses: list[Any]
+
+
+def prepared(config: pytest.Config, target: str, make: Callable[[pytest.Config, str, str], Job]) -> Job:
     """What is to be run for a target; raises UsageError."""
-    from logitsproc.conformance.api import kind_named
-    from logitsproc.conformance.bindings import CannotRun, load_subject
-    from logitsproc.conformance.params import read_params
-    from logitsproc.conformance.suite import TIERS, Settings
+    from logitsproc.conformance.bindings import CannotRun
+    from logitsproc.conformance.suite import TIERS
 
-    tier, params = config.getoption("--lp-tier"), config.getoption("--lp-params")
+    tier = config.getoption("--lp-tier")
     try:
         if tier not in TIERS:
             raise CannotRun(f"--lp-tier {tier}: there are {', '.join(TIERS)}")
-        kind = kind_named(config.getoption("--lp-as"))
-        pool = read_params(Path(params)) if params else None
-        return Settings(load_subject(target), kind, params=pool, tier=tier)
+        return make(config, target, tier)
     except CannotRun as error:
         raise pytest.UsageError(f"logitsproc: {error}") from None
 
 
+def processor_job(config: pytest.Config, target: str, tier: str) -> Job:
+    """A logits processor, as --lp-as and --lp-params say; raises CannotRun."""
+    from logitsproc.conformance.api import kind_named
+    from logitsproc.conformance.bindings import load_subject
+    from logitsproc.conformance.params import read_params
+    from logitsproc.conformance.suite import Settings, owed, run, speaks_of
+
+    kind, params = kind_named(config.getoption("--lp-as")), config.getoption("--lp-params")
+    pool = read_params(Path(params)) if params else None
+    settings = Settings(load_subject(target), kind, params=pool, tier=tier)
+    return Job(settings, run, [clause for clause in owed(kind) if speaks_of(clause, kind)])
+
+
+def producer_job(config: pytest.Config, target: str, tier: str) -> Job:
+    """A producer; raises CannotRun."""
+    from logitsproc.conformance.producers.suite import load_producer, owed, run_producer
+    from logitsproc.conformance.suite import Settings
+
+    return Job(Settings(load_producer(target), tier=tier), run_producer, owed())
+
+
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Adds the clauses of every subject to what was collected."""
-    for target, settings in config.stash.get(TARGETS, {}).items():
+    for target, job in config.stash.get(TARGETS, {}).items():
         collector = SubjectCollector.from_parent(session, name=target, nodeid=target)
-        collector.settings = settings
+        collector.job = job
         items.extend(collector.collect())
     session.testscollected = len(items)
 
@@ -61,27 +90,23 @@ def pytest_report_collectionfinish(config: pytest.Config, items: list[pytest.Ite
 
 
 class SubjectCollector(pytest.Collector):
-    """The clauses that a processor owes; the run is made once, by the first that needs it."""
+    """The clauses that a subject owes; the run is made once, by the first that needs it."""
 
-    settings: Any
+    job: Job
     found: Any = None
 
     def collect(self) -> Iterable[ClauseItem]:
         """One item a clause in scope."""
-        from logitsproc.conformance.suite import owed, speaks_of
-
-        for clause in owed(self.settings.kind):
-            if speaks_of(clause, self.settings.kind):
-                yield ClauseItem.from_parent(self, name=clause.id)
+        for clause in self.job.clauses:
+            yield ClauseItem.from_parent(self, name=clause.id)
 
     def report(self) -> Any:
         """The report of the run; raises CannotRun, without another run, when the first could not be made."""
         from logitsproc.conformance.bindings import CannotRun
-        from logitsproc.conformance.suite import run
 
         if self.found is None:
             try:
-                self.found = run(self.settings)
+                self.found = self.job.runs(self.job.settings)
             except CannotRun as error:
                 self.found = error
         if isinstance(self.found, CannotRun):

@@ -8,12 +8,13 @@ from logitsproc.conformance.logits import palette
 from logitsproc.conformance.notation import drawn, format_drawing, format_number, format_step
 from logitsproc.conformance.player import PADDING, PADDING_VALUE, PLACEHOLDER, WARM_UP_ROWS, dtype_of, shown
 
+PARAMS = {
+    PLAIN: "from logitsproc.conformance.interface import SamplingParams",
+    VLLM: "from vllm import SamplingParams",
+}
 TYPES = {
-    PLAIN: [
-        "from logitsproc.conformance.interface import BatchUpdate, MoveDirectionality, SamplingParams, host_config"
-    ],
+    PLAIN: ["from logitsproc.conformance.interface import BatchUpdate, MoveDirectionality, host_config"],
     VLLM: [
-        "from vllm import SamplingParams",
         "from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor, MoveDirectionality",
         "from logitsproc.conformance.interface import host_config",
     ],
@@ -28,6 +29,7 @@ def as_script(history: History, subject: Subject) -> str:
     lines = [
         "import torch",
         "",
+        PARAMS[subject.binding.name],
         *TYPES[subject.binding.name],
         *(f"from {probe.__module__} import {probe.__name__}" for probe in probes),
         f"from {module} import {name}",
@@ -89,6 +91,12 @@ def arrival_lines(name: str, arrival: Arrival, subject: Subject) -> list[str]:
 
 def step_lines(history: History, step: Step, rows: int) -> list[str]:
     """One step up to apply: tokens, update_state, the late ids."""
+    told = f"processor.update_state({update_text(history, step, rows)})"
+    return [*landing_lines(step), told, *settling_lines(step)]
+
+
+def landing_lines(step: Step) -> list[str]:
+    """The tokens that land, with placeholders, and the lists that are other objects from here on."""
     lines = []
     for growth in step.growth:
         if growth.dropped:
@@ -97,12 +105,13 @@ def step_lines(history: History, step: Step, rows: int) -> list[str]:
             known = len(growth.tokens) - growth.late
             tokens = [*growth.tokens[:known], *[PLACEHOLDER] * growth.late]
             lines.append(f"{growth.request}_out += {tokens}")
-    lines += [f"{add.request}_out = list({add.request}_out)" for add in step.added if add.fresh]
-    lines.append(f"processor.update_state({update_text(history, step, rows)})")
-    for growth in step.growth:
-        if growth.late:
-            lines.append(f"{growth.request}_out[-{growth.late}:] = {list(growth.tokens[-growth.late :])}")
-    return lines
+    return lines + [f"{add.request}_out = list({add.request}_out)" for add in step.added if add.fresh]
+
+
+def settling_lines(step: Step) -> list[str]:
+    """The ids that the placeholders stand for."""
+    late = [growth for growth in step.growth if growth.late]
+    return [f"{growth.request}_out[-{growth.late}:] = {list(growth.tokens[-growth.late :])}" for growth in late]
 
 
 def update_text(history: History, step: Step, rows: int) -> str:

@@ -12,6 +12,7 @@ from logitsproc.conformance.plans import Case, Plan, renamed, without
 from logitsproc.reference.producer import ELIDED
 
 ATTEMPTS = 1500
+LOW_ROWS = 4
 Fails = Callable[[Case], bool]
 
 
@@ -85,8 +86,9 @@ def smaller_items(case: Case) -> Iterator[Case]:
         for smaller in smaller_item(item):
             yield replace(case, items=(*case.items[:index], smaller, *case.items[index + 1 :]))
         if index and isinstance(item, Plan) and (joined := merged(case.items[index - 1], item)):
-            fewer = (*case.items[: index - 1], joined, *case.items[index + 1 :])
-            yield from with_either_logits(replace(case, items=fewer), STEP_STRIDE)
+            for one in (joined, replace(joined, applies=2)):
+                fewer = (*case.items[: index - 1], one, *case.items[index + 1 :])
+                yield from with_either_logits(replace(case, items=fewer), STEP_STRIDE)
 
 
 def merged(first: Plan | Step, second: Plan) -> Plan | None:
@@ -126,8 +128,20 @@ def smaller_item(item: Plan | Step) -> Iterator[Plan | Step]:
         yield replace(item, applies=1)
     if item.applies == 0:
         yield replace(item, applies=1)
+    if isinstance(item, Plan):
+        yield from lower_swaps(item)
     if isinstance(item, Plan) and any(fresh for _, fresh in item.come):
         yield replace(item, come=tuple((name, False) for name, _ in item.come))
+
+
+def lower_swaps(plan: Plan) -> Iterator[Plan]:
+    """The plan with one end of a swap at a lower row."""
+    for place, pair in enumerate(plan.swaps):
+        for end, other in (pair, pair[::-1]):
+            for row in range(min(end, LOW_ROWS)):
+                if row != other:
+                    lower = (min(row, other), max(row, other))
+                    yield replace(plan, swaps=(*plan.swaps[:place], lower, *plan.swaps[place + 1 :]))
 
 
 def simpler_header(case: Case, vocab: int) -> Iterator[Case]:
@@ -146,20 +160,38 @@ def simpler_header(case: Case, vocab: int) -> Iterator[Case]:
 
 
 def simpler_requests(case: Case, params: dict[str, Any]) -> Iterator[Case]:
-    """The case with one request that has a plain prompt, asks for nothing, or for the same as an earlier one."""
+    """The case with one request that has a shorter prompt, asks for less, or for the same as an earlier one."""
     arrivals = case.header.requests
     plain = Arrival(params)
     for index, (name, arrival) in enumerate(arrivals.items()):
         earlier = list(arrivals.values())[:index]
-        if arrival.prompt is not None and arrival.prompt != plain.prompt:
-            changed = arrivals | {name: replace(arrival, prompt=plain.prompt)}
-            yield replace(case, header=replace(case.header, requests=changed))
+        for changed in (*shorter_prompts(arrival, plain), *fewer_fields(arrival)):
+            yield replace(case, header=replace(case.header, requests=arrivals | {name: changed}))
         for other in [plain, *earlier]:
             simpler = replace(other, prompt=arrival.prompt)
             if simpler != arrival and size_of(simpler) <= size_of(arrival):
-                changed = arrivals | {name: simpler}
+                requests = arrivals | {name: simpler}
                 if size_of(simpler) < size_of(arrival) or earlier_is_other(earlier, arrival, simpler):
-                    yield replace(case, header=replace(case.header, requests=changed))
+                    yield replace(case, header=replace(case.header, requests=requests))
+
+
+def shorter_prompts(arrival: Arrival, plain: Arrival) -> Iterator[Arrival]:
+    """The request with the plain prompt, or one of its own with half the ids or one id less."""
+    if arrival.prompt != plain.prompt:
+        yield replace(arrival, prompt=plain.prompt)
+    ids = arrival.prompt or ()
+    if len(ids) > 3:
+        yield replace(arrival, prompt=ids[len(ids) // 2 :])
+        yield replace(arrival, prompt=ids[: len(ids) // 2])
+    if ids and ids != plain.prompt:
+        yield from (replace(arrival, prompt=ids[:place] + ids[place + 1 :]) for place in range(len(ids)))
+
+
+def fewer_fields(arrival: Arrival) -> Iterator[Arrival]:
+    """The request without one of its params."""
+    for field in arrival.params if len(arrival.params) > 1 else ():
+        kept = {name: value for name, value in arrival.params.items() if name != field}
+        yield replace(arrival, params=kept)
 
 
 def size_of(arrival: Arrival) -> int:

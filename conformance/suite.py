@@ -23,7 +23,18 @@ from logitsproc.conformance.history import BFLOAT16, Arrival, Growth, History, n
 from logitsproc.conformance.kinds import KINDS, SMALLEST_VOCAB, STAGES, Kind, Pool
 from logitsproc.conformance.loading import check_loading, require_pipeline
 from logitsproc.conformance.logits import palette
-from logitsproc.conformance.machine import BEYOND, LITERAL, REACHABLE, TOKENS, Draw, Drive, Enough, World, explore
+from logitsproc.conformance.machine import (
+    BEYOND,
+    LITERAL,
+    PROMPTS,
+    REACHABLE,
+    TOKENS,
+    Draw,
+    Drive,
+    Enough,
+    World,
+    explore,
+)
 from logitsproc.conformance.miniatures.canaries import CANARIES
 from logitsproc.conformance.oracles import (
     Author,
@@ -101,7 +112,8 @@ class Settings:
 class Failure:
     """A violation with its smallest history, the clause it breaks, and the world it happened in.
 
-    `script`: the lines that show it where no history does.
+    `script`: the lines that show it where no history does, or none that a processor could be played. `asked`: what a
+    producer was asked at each step.
     """
 
     clause: Clause
@@ -111,6 +123,7 @@ class Failure:
     fault: str | None
     reproduced: bool
     script: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,11 +148,12 @@ class ClauseResult:
 
 @dataclass
 class Report:
-    """What a run found, and the evidence for it."""
+    """What a run found, and the evidence for it. `scope`: what the verdict extends to. `note`: what else was seen."""
 
     settings: Settings
     oracle: str
     verdict: str
+    scope: str
     results: list[ClauseResult]
     evidence: Evidence
     failure: Failure | None = None
@@ -150,18 +164,12 @@ class Report:
     drawn: int = 0
     stopped_early: bool = False
     seconds: float = 0.0
+    note: str = ""
 
     @property
     def exit_status(self) -> int:
         """0 conformant, 1 violation, 3 unproven."""
         return {CONFORMANT: 0, VIOLATION: 1, UNPROVEN: 3}[self.verdict]
-
-    @property
-    def scope(self) -> str:
-        """What the verdict extends to: everything, or reachable updates only."""
-        if self.settings.subject.reachable or not all(b.complete and b.failure is None for b in self.beyond):
-            return "reachable updates"
-        return "every well-formed update"
 
 
 def run(settings: Settings) -> Report:
@@ -226,6 +234,7 @@ class Run:
         pool, self.refused = accepted(settings.subject, make_pool(settings), settings.kind)
         self.vocabs = make_vocabs(settings)
         self.plain = {} if {} in pool else pool[0]
+        self.taken = {repr(params): True for params in pool}
         self.user_keys = {repr(params): self.probe(params) for params in pool}
         users = [params for params in pool if self.user_keys[repr(params)]]
         others = [params for params in pool if not self.user_keys[repr(params)]]
@@ -238,10 +247,11 @@ class Run:
         return Draw(users, others, self.vocabs, kind.field, bfloat16=kind.bfloat16)
 
     def probe(self, params: dict[str, Any]) -> bool:
-        """Whether these params use the subject, as the oracle sees it."""
-        request = new_request("A", Arrival(params))
+        """Whether these params use the subject, as the oracle sees it, of any prompt and outputs that are drawn."""
+        rows, outputs = palette("dense", self.vocabs[0]), [TOKENS[:length] for length in PROBED_LENGTHS]
+        requests = (new_request("A", Arrival(params, prompt)) for prompt in (Arrival().prompt, *PROMPTS))
         try:
-            return uses(self.oracle, request, palette("dense", self.vocabs[0]), [TOKENS[:n] for n in PROBED_LENGTHS])
+            return any(uses(self.oracle, request, rows, outputs) for request in requests)
         except SoloFailure:
             return True
 
@@ -267,6 +277,7 @@ class Run:
             self.settings,
             self.oracle.name,
             verdict(failure, results),
+            scope_of(self.settings.subject, beyond),
             results,
             self.evidence,
             failure,
@@ -363,7 +374,12 @@ class Run:
         oracle: Oracle = ReferenceOracle(kind) if self.settings.kind else SoloOracle(subject)
         chance = random.Random(self.settings.seed)
         draw = self.draw_from(kind.users(chance), kind.others(chance), kind)
-        drive = Drive(subject, REACHABLE, draw, lambda player, outcome: discard(judge(player, outcome, oracle)))
+        drive = Drive(
+            partial(Player, subject),
+            REACHABLE,
+            draw,
+            lambda player, outcome: discard(judge(player, outcome, oracle)),
+        )
         explore(drive, CANARY_HISTORIES, self.settings.seed)
         if drive.failure is None:
             raise CannotRun(f"suite broken: the canary {subject.factory.__name__} passed")
@@ -380,7 +396,7 @@ class Run:
             return not self.is_over() and judged.begin()
 
         counts = partial(self.counts, world)
-        drive = Drive(self.settings.subject, world, self.draw, judged.step, begin, counts)
+        drive = Drive(partial(Player, self.settings.subject), world, self.draw, judged.step, begin, counts)
         explore(drive, histories, self.settings.seed)
         if world is REACHABLE and drive.failure is None and self.settings.tier != "deep":
             self.stopped_early = time.monotonic() > self.deadline
@@ -449,10 +465,21 @@ class Run:
 
     def failing(self, case: Case, violation: Violation) -> bool:
         """Whether the case fails, and in the same way; not, when time is up, so that shrinking ends."""
-        if time.monotonic() > self.end:
+        if time.monotonic() > self.end or not all(self.takes(a.params) for a in case.header.requests.values()):
             return False
         found = self.replay(lower(case))
         return found is not None and same_kind(found, violation)
+
+    def takes(self, params: dict[str, Any]) -> bool:
+        """Whether a host, and the subject, take these params."""
+        key = repr(params)
+        if key not in self.taken:
+            try:
+                accepted(self.settings.subject, [params], self.settings.kind)
+                self.taken[key] = True
+            except CannotRun:
+                self.taken[key] = False
+        return self.taken[key]
 
     def replay(self, history: History) -> Violation | None:
         """The violation that a history shows, if any."""
@@ -471,7 +498,7 @@ class Run:
         made: list[Case] = []
         enough = (time.monotonic() + self.end) / 2
         drive = Drive(
-            self.settings.subject,
+            partial(Player, self.settings.subject),
             REACHABLE if self.settings.subject.reachable else LITERAL,
             self.draw,
             lambda player, outcome: None,
@@ -596,6 +623,13 @@ def verdict(failure: Failure | None, results: list[ClauseResult]) -> str:
         return VIOLATION
     statuses = {result.status for result in results if result.clause.is_must}
     return CONFORMANT if "held" in statuses and "unproven" not in statuses else UNPROVEN
+
+
+def scope_of(subject: Subject, beyond: list[Beyond]) -> str:
+    """What the verdict extends to: every update, or reachable ones only."""
+    if subject.reachable or not all(seen.complete and seen.failure is None for seen in beyond):
+        return "reachable updates"
+    return "every well-formed update"
 
 
 def prepared(settings: Settings) -> Subject:

@@ -11,15 +11,10 @@ from vllm.v1.outputs import SamplerOutput
 from vllm.v1.sample.logits_processor import build_logitsprocs, validate_logits_processors_parameters
 from vllm.v1.sample.metadata import SamplingMetadata
 from vllm.v1.sample.sampler import Sampler
-from vllm.v1.worker.gpu_input_batch import CachedRequestState, InputBatch
+from vllm.v1.worker.gpu_input_batch import CachedRequestState
 
 from logitsproc.conformance.bindings import VLLM
-
-MAX_LENGTH = 1024
-BLOCK = 16
-EMBEDDED_TOKENS = 2
-"""How long a prompt without ids is taken to be."""
-EMBEDDING = 4
+from logitsproc.conformance.vllm_batch import input_batch, request_state
 
 
 class SamplerPipeline:
@@ -36,17 +31,8 @@ class SamplerPipeline:
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
         custom = vllm_config.model_config.logits_processors or ()
         processors = build_logitsprocs(vllm_config, device, is_pin_memory, False, custom)
-        self.batch = InputBatch(
-            max_num_reqs=vllm_config.scheduler_config.max_num_seqs,
-            max_model_len=MAX_LENGTH,
-            max_num_batched_tokens=MAX_LENGTH,
-            device=device,
-            vocab_size=vllm_config.model_config.get_vocab_size(),
-            block_sizes=[BLOCK],
-            max_num_blocks_per_req=[MAX_LENGTH // BLOCK],
-            logitsprocs=processors,
-            logitsprocs_need_output_token_ids=True,
-        )
+        scheduler, model = vllm_config.scheduler_config, vllm_config.model_config
+        self.batch = input_batch(scheduler.max_num_seqs, model.get_vocab_size(), processors, device)
         self.sampler = Sampler("processed_logits")
         self.arrived = 0
         self.sampled: torch.Tensor | None = None
@@ -89,17 +75,7 @@ class SamplerPipeline:
     def arriving(self, params: Any, prompt: list[int] | None, output: list[int]) -> CachedRequestState:
         """A request under an id of its own; without prompt ids it has embeddings."""
         self.arrived += 1
-        return CachedRequestState(
-            req_id=str(self.arrived),
-            prompt_token_ids=prompt,
-            prompt_embeds=None if prompt is not None else torch.zeros(EMBEDDED_TOKENS, EMBEDDING),
-            mm_features=[],
-            sampling_params=self.seen_by(params),
-            generator=None,
-            block_ids=([0],),
-            num_computed_tokens=0,
-            output_token_ids=output,
-        )
+        return request_state(str(self.arrived), self.seen_by(params), prompt, output)
 
     def seen_by(self, params: SamplingParams) -> SamplingParams:
         """The params that the sampler is given."""

@@ -28,7 +28,7 @@ class IllFormed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One batch update: what was removed, added and moved, and the number of rows after it.
+    """PROD-UNCHANGED: one batch update, what was removed, added and moved, and the number of rows after it.
 
     removed: rows. added: (row, request). moved: (source, destination, UNIDIRECTIONAL or SWAP).
     """

@@ -32,7 +32,7 @@ def engine_step(
     swaps: Sequence[tuple[Row, Row]] = (),
     dialect: str = ELIDED,
 ) -> Update | None:
-    """PROD-SIZE, PROD-NONE, PROD-REPLAY: changes the batch, and returns the update that says how.
+    """PROD-SIZE, PROD-NONE, PROD-REPLAY, PROD-ROWS, PROD-EXCEPTION: changes the batch; gives the update that tells it.
 
     vacated: rows whose request finished, was preempted, or is not scheduled. None when nothing changed.
 
@@ -57,7 +57,7 @@ def engine_step(
 
 
 def refill(batch: Batch, holes: Sequence[Row], arrivals: Sequence[Request]) -> list[tuple[Row, Request]]:
-    """PROD-REFILL, PROD-LIVE: arrivals take the vacated rows, lowest first, each with its own live list.
+    """PROD-REFILL, PROD-LIVE, PROD-PARAMS: arrivals take the vacated rows, lowest first, each with what is its own.
 
     >>> batch = [None, Request("B"), None]
     >>> refill(batch, [0, 2], [Request("C")]), batch

@@ -36,12 +36,6 @@ def wrong(module: ModuleType) -> list[type]:
     return [cls for cls in classes(module) if clause_of(cls) in clauses()]
 
 
-def functions(module: ModuleType) -> list:
-    """The producers that a module defines and that name a clause."""
-    found = [item for item in vars(module).values() if inspect.isfunction(item) and item.__module__ == module.__name__]
-    return [function for function in found if clause_of(function).startswith("PROD-")]
-
-
 def kind_of(miniature: type) -> Kind | None:
     """The kind whose reference judges the miniature; None for those that only the solo law can judge."""
     return next((KINDS[kind] for base, kind in BASES.items() if issubclass(miniature, base)), None)
@@ -52,7 +46,7 @@ ROWS = [miniature for module in (masks, edits, penalties, thresholds) for miniat
 VALIDATORS = wrong(validators)
 PIPELINES = [*wrong(pipelines), *wrong(adapters), *VALIDATORS]
 HOSTS = [validators.lets_everyone_in]
-PRODUCERS = functions(producers)
+PRODUCERS = classes(producers)
 CONTROLS = [
     *controls.CONTROLS.values(),
     controls.MaskTable,

@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from marks import replaced
+from marks import write
 from typer.testing import CliRunner
 
 from logitsproc.conformance.cli import app
@@ -31,5 +31,4 @@ def failure(readme: str) -> str:
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    readme = path.read_text()
-    path.write_text(replaced(readme, "failure", failure(readme)))
+    write(path, "failure", failure(path.read_text()))

@@ -465,3 +465,72 @@ def test_replay_names_what_check_names(tmp_path: Path) -> None:
 
 def test_a_history_that_is_not_there_is_one_line() -> None:
     assert refused("replay", "nowhere.history") == "nowhere.history cannot be read: No such file or directory"
+
+
+PRODUCERS = "logitsproc.conformance.producers.reference"
+
+
+def test_a_producer_is_judged_and_the_reports_have_its_clauses(tmp_path: Path) -> None:
+    report, junit = tmp_path / "report.json", tmp_path / "report.xml"
+    result = call("check", "--producer", f"{PRODUCERS}:Explicit", "--json", str(report), "--junit", str(junit))
+    assert result.exit_code == 0, result.output
+    assert f"{PRODUCERS}:Explicit: conformant on every schedule" in result.stdout
+    assert "speaks the explicit dialect" in result.stdout
+    (data,) = json.loads(report.read_text())
+    assert data["scope"] == "every schedule"
+    assert {item["clause"].partition("-")[0] for item in data["results"]} == {"PROD"}
+    assert "PROD-REPLAY" in junit.read_text()
+
+
+def test_a_wrong_producer_is_explained(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    target = "logitsproc.conformance.miniatures.producers:ForgetsAMove"
+    result = call("check", "--producer", target, "--json", str(report))
+    assert result.exit_code == 1
+    assert f"{target} breaks PROD-REPLAY" in result.stdout
+    assert "To fix: Record every change where it is made" in result.stdout
+    (data,) = json.loads(report.read_text())
+    assert data["failure"]["clause"] == "PROD-REPLAY"
+    assert "remove 0" in data["failure"]["history"]
+
+
+def test_a_should_that_a_producer_does_not_meet_is_shown_with_its_history() -> None:
+    result = call("check", "--producer", "logitsproc.conformance.miniatures.producers:CondensesByShifting")
+    assert result.exit_code == 0
+    assert "does not hold on what a producer should do: PROD-CONDENSE" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((RIGHT,), f"{RIGHT} is not a producer: it has no step()"),
+        ((f"{PRODUCERS}:Elided", "--as", "min_p"), "--as, --oracle and --scope are for processors, not for producers"),
+        ((f"{PRODUCERS}:Elided", "--scope", "literal"), "--as, --oracle and --scope are for processors"),
+        ((f"{PRODUCERS}:Missing",), f"{PRODUCERS} has no Missing"),
+    ],
+)
+def test_what_is_no_producer_is_one_line(arguments: tuple[str, ...], says: str) -> None:
+    assert says in refused("check", "--producer", *arguments)
+
+
+def test_a_producer_named_as_a_processor_is_refused() -> None:
+    assert "is not a logits processor: it has no update_state()" in refused("check", f"{PRODUCERS}:Elided")
+
+
+RECORDED = HERE / "recordings" / "vllm-0.32-cpu-async.jsonl"
+
+
+def test_replay_takes_a_recording_too() -> None:
+    alone = call("replay", str(RECORDED))
+    assert (alone.exit_code, alone.stdout.count("\n")) == (0, 1)
+    assert "192 of 192 are the engine's own algorithm" in alone.stdout
+    right = call("replay", str(RECORDED), RIGHT)
+    assert right.exit_code == 0
+    assert right.stdout.endswith(f"{RIGHT}: every row is right\n")
+    assert refused("replay", str(HERE)) == f"{HERE} cannot be read: Is a directory"
+
+
+def test_the_recorder_is_a_target_that_needs_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LOGITSPROC_RECORD", raising=False)
+    says = refused("check", "logitsproc.conformance.recorder:Recorder")
+    assert says.endswith("raised ValueError: LOGITSPROC_RECORD names no file to record to")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 PREFIXES = "UPD|PROD|PROC|PIPE|EMPTY|ALLOW|BAD|MINTOK|BIAS|REP|FREQ|PRES|TEMP|MINP|TOPK|TOPP|VAL|LOAD|NUM"
 ID = rf"(?:{PREFIXES})(?:-[A-Z]+)+"
 OPENING = re.compile(rf"\s*({ID}(?:,\s+{ID})*):")
-CHECKS = ("checks", "player", "faults", "kinds/*", "wellformed", "validation", "loading", "suite")
+CHECKS = ("checks", "player", "faults", "kinds/*", "producers/*", "validation", "loading", "suite")
 
 
 def opening_ids(path: Path) -> set[str]:

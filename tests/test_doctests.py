@@ -11,7 +11,13 @@ import logitsproc.conformance
 import logitsproc.optimized
 import logitsproc.reference
 
-NEED_VLLM = {"logitsproc.conformance.vllm_sampler"}
+NEED_VLLM = {
+    "logitsproc.conformance.producers.vllm_input_batch",
+    "logitsproc.conformance.vllm_batch",
+    "logitsproc.conformance.vllm_sampler",
+    "logitsproc.conformance.vllm_thinking_budget",
+    "logitsproc.optimized.vllm",
+}
 MODULES = [
     module.name
     for package in (logitsproc.reference, logitsproc.conformance, logitsproc.optimized)

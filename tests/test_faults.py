@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -41,7 +42,7 @@ def differences(faults: list[type[Belief]], reads_outputs: bool) -> Counter[type
         observers[0].applied(outcome)
 
     for world in (REACHABLE, *BEYOND):
-        explore(Drive(subject, world, Draw(users, [{}], (8,)), judge, begin), HISTORIES, 0)
+        explore(Drive(partial(Player, subject), world, Draw(users, [{}], (8,)), judge, begin), HISTORIES, 0)
     return found
 
 

@@ -1,20 +1,14 @@
 """The suite catches every miniature and names the clause that it breaks; the controls pass."""
 
-from collections.abc import Callable, Iterator
-
 import pytest
-from catalogue import CONSUMERS, CONTROLS, NO_REPEAT, PIPELINES, PRODUCERS, ROWS, SOLO_CONTROLS, kind_of
+from catalogue import CONSUMERS, CONTROLS, NO_REPEAT, PIPELINES, ROWS, SOLO_CONTROLS, kind_of
 
 from logitsproc.conformance.bindings import load_subject
 from logitsproc.conformance.explanation import explain
 from logitsproc.conformance.faults import clause_of
 from logitsproc.conformance.kinds import Kind
-from logitsproc.conformance.miniatures.producers import faithful
 from logitsproc.conformance.notation import format_history, parse
 from logitsproc.conformance.suite import CONFORMANT, UNPROVEN, VIOLATION, Report, Settings, run
-from logitsproc.conformance.wellformed import Decision, Emitted, broken_clauses
-from logitsproc.reference.batch import Batch
-from logitsproc.reference.request import Request
 from logitsproc.spec import clauses
 
 SHORT_STEPS = 4
@@ -73,38 +67,3 @@ def test_a_processor_that_nobody_uses_is_unproven() -> None:
     report = run(Settings(load_subject("logitsproc.conformance.miniatures.controls:NoRepeat")))
     assert report.verdict == UNPROVEN
     assert report.exit_status == 3
-
-
-def decisions(size: int) -> Iterator[Decision]:
-    """Every set of vacated rows, up to two arrivals, with and without a swap of the first row and the last."""
-    for mask in range(1 << size):
-        vacated = tuple(row for row in range(size) if mask >> row & 1)
-        for count in range(3):
-            arrivals = tuple(Request(name) for name in "EF"[:count])
-            last = size - len(vacated) + count - 1
-            yield Decision(vacated, arrivals)
-            if last > 0:
-                yield Decision(vacated, arrivals, ((0, last),))
-
-
-def steps() -> Iterator[tuple[Batch, Decision]]:
-    """Every decision about every batch of up to four rows."""
-    for size in range(5):
-        batch: Batch = [Request(name) for name in "ABCD"[:size]]
-        for decision in decisions(size):
-            yield batch, decision
-
-
-@pytest.mark.parametrize("producer", PRODUCERS, ids=lambda function: function.__name__)
-def test_every_bad_producer_breaks_its_clause(producer: Callable[[Batch, Decision], Emitted]) -> None:
-    broken = [broken_clauses(batch, decision, producer(batch, decision)) for batch, decision in steps()]
-    assert [clauses for clauses in broken if clauses], "never caught"
-    first = [clauses[0] for clauses in broken if clauses]
-    assert clause_of(producer) in first
-    assert max(set(first), key=first.count) == clause_of(producer)
-
-
-@pytest.mark.parametrize("dialect", ["elided", "explicit"])
-def test_the_reference_producer_breaks_none(dialect: str) -> None:
-    for batch, decision in steps():
-        assert broken_clauses(batch, decision, faithful(batch, decision, dialect)) == []

@@ -2,6 +2,8 @@
 
 import pytest
 
+from logitsproc.spec import clauses
+
 MINIATURES = "logitsproc.conformance.miniatures"
 
 
@@ -60,3 +62,25 @@ def test_a_bad_option_is_one_line(pytester: pytest.Pytester, options: list[str],
 def test_the_plugin_keeps_out_of_runs_that_do_not_ask_for_it(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_nothing(): pass")
     assert run(pytester).parseoutcomes() == {"passed": 1}
+
+
+@pytest.mark.usefixtures("short_tier")
+def test_a_producer_is_judged_clause_by_clause(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--update-producer", "logitsproc.conformance.producers.reference:Elided", "-v")
+    result.stdout.fnmatch_lines(["*Elided::PROD-REPLAY PASSED*"])
+    assert result.ret == 0
+    assert result.parseoutcomes()["passed"] == len([id for id in clauses() if id.startswith("PROD-")])
+
+
+@pytest.mark.usefixtures("short_tier")
+def test_a_wrong_producer_fails_one_clause(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--update-producer", f"{MINIATURES}.producers:SaysTheOldSize")
+    assert result.ret == 1
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["*breaks PROD-SIZE*"])
+
+
+def test_a_bad_producer_is_one_line(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "--update-producer", f"{MINIATURES}.controls:MinP")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: logitsproc: *MinP is not a producer: it has no step()"])

@@ -32,8 +32,8 @@ class Kind:
     `skipped`: the row function where the whole batch is greedy, if that is another one.
     `bearers`: who owes its clauses. `prepare`: makes of the subject named the one that is run. `together`: the
     clauses that a step shows as a whole, from the history's options and the batch. `beside_others`: the clause that a
-    row breaks which is right alone and wrong beside other requests. `bfloat16`: whether some histories
-    have logits of that dtype.
+    row breaks which is right alone and wrong beside others, in a batch where any request is greedy, or none.
+    `bfloat16`: whether some histories have logits of that dtype.
     """
 
     field: str
@@ -50,7 +50,7 @@ class Kind:
     bearers: tuple[str, ...] = ("processor",)
     prepare: Callable[[Subject], Subject] = lambda subject: subject
     together: Callable[[frozenset[str], Batch], tuple[str, ...]] = lambda options, batch: ()
-    beside_others: Callable[[Request, Row, Row], str | None] = lambda request, logits, got: None
+    beside_others: Callable[[Request, Row, Row, bool], str | None] = lambda request, logits, got, any_greedy: None
     bfloat16: bool = False
 
 

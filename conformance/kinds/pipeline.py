@@ -248,14 +248,18 @@ def blames(request: Request, logits: Row, got: Row, token: int) -> str:
         return stage.blames(request, logits, got, token)
     if any(admits(other, got) for other in other_orders(request, logits)):
         return "PIPE-ORDER"
-    return beside_others(request, logits, got) or ("PIPE-GREEDY" if is_greedy(params) else "PIPE-ORDER")
+    other = beside_others(request, logits, got, is_greedy(params))
+    return other or ("PIPE-GREEDY" if is_greedy(params) else "PIPE-ORDER")
 
 
-def beside_others(request: Request, logits: Row, got: Row) -> str | None:
-    """PIPE-EACH, PIPE-GREEDY, PIPE-SKIP, PIPE-RETURNED: what explains a row that is right without the others."""
+def beside_others(request: Request, logits: Row, got: Row, any_greedy: bool) -> str | None:
+    """PIPE-EACH, PIPE-GREEDY, PIPE-SKIP, PIPE-RETURNED: what explains a row that is right without the others.
+
+    Without a greedy request in the batch there is nothing that could be skipped by mistake.
+    """
     params = request.params
     explained = partial(explains, request, logits, got)
-    if explained(params, row) != explained(params, skipped_row):
+    if any_greedy and explained(params, row) != explained(params, skipped_row):
         return "PIPE-SKIP"
     if asks(request, "shift") and explained(without_custom(params, "shift"), row):
         return "PIPE-RETURNED"

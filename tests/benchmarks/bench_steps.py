@@ -7,6 +7,7 @@ one run.
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -36,7 +37,8 @@ def play(run: suite.Run) -> int:
     run.evidence = Evidence()
     judged = suite.Judged(run, run.evidence)
     draw = Draw(KIND.users(chance), KIND.others(chance), (VOCAB,), KIND.field, wide=False)
-    explore(Drive(run.settings.subject, REACHABLE, draw, judged.step, judged.begin), HISTORIES, 0)
+    drive = Drive(partial(Player, run.settings.subject), REACHABLE, draw, judged.step, judged.begin)
+    explore(drive, HISTORIES, 0)
     return run.evidence.steps
 
 
