@@ -1,20 +1,25 @@
-"""Judges vLLM's processors, its sampler and each of its stages; writes the README's table, or compares with it."""
+"""Judges vLLM's processors, sampler, stages, a consumer and its batch; writes README's table, or compares with it."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from marks import replaced
+from marks import write_or_compare
 
 from logitsproc.conformance.bindings import load_subject
 from logitsproc.conformance.explanation import evidence_line, verdict_line
-from logitsproc.conformance.kinds import KINDS
+from logitsproc.conformance.kinds import KINDS, Pool
+from logitsproc.conformance.producers.suite import load_producer, run_producer
 from logitsproc.conformance.suite import Report, Settings, run
 
 PROCESSORS = "vllm.v1.sample.logits_processor"
 SAMPLER = "logitsproc.conformance.vllm_sampler"
+THINKING = "logitsproc.conformance.vllm_thinking_budget"
+INPUT_BATCH = "logitsproc.conformance.producers.vllm_input_batch"
+WHERE = {SAMPLER: "sampler", THINKING: "thinking budget", INPUT_BATCH: "producer"}
 JUDGED = (
     (f"{PROCESSORS}:MinTokensLogitsProcessor", "min_tokens"),
     (f"{PROCESSORS}:LogitBiasLogitsProcessor", "logit_bias"),
@@ -32,46 +37,58 @@ JUDGED = (
     (f"{SAMPLER}:SamplerPipeline", "pipeline"),
     (f"{SAMPLER}:Repaired", "pipeline"),
 )
+NO_THOUGHT: Pool = [{"thinking_token_budget": 0}]
+BUDGETS: Pool = [{"thinking_token_budget": tokens} for tokens in range(4)]
+ALONE = (
+    (f"{THINKING}:ThinkingBudget", NO_THOUGHT),
+    (f"{THINKING}:Repaired", NO_THOUGHT),
+    (f"{THINKING}:Sections", BUDGETS),
+    (f"{THINKING}:TwoTokenEnd", BUDGETS),
+)
+"""What there is no reference for is judged by the solo law, with these params."""
+BATCHES = (f"{INPUT_BATCH}:InputBatchSwaps", f"{INPUT_BATCH}:InputBatchSplits")
 SECONDS = 90
 """More than any takes, so that time decides nothing."""
 
 
-def judged(target: str, kind: str) -> Report:
+def judged(runs: Callable[[Settings], Report], settings: Settings) -> Report:
     """The report of one subject."""
-    report = run(Settings(load_subject(target), KINDS[kind], seconds=SECONDS))
+    report = runs(settings)
     print(f"{verdict_line(report)}\n  {evidence_line(report)}", flush=True)
     return report
 
 
-def line(report: Report, kind: str) -> str:
+def everything() -> Iterator[Report]:
+    """The reports of all that is judged, in the order of the table."""
+    for target, kind in JUDGED:
+        yield judged(run, Settings(load_subject(target), KINDS[kind], seconds=SECONDS))
+    for target, params in ALONE:
+        yield judged(run, Settings(load_subject(target), params=params, seconds=SECONDS))
+    for target in BATCHES:
+        yield judged(run_producer, Settings(load_producer(target), seconds=SECONDS))
+
+
+def line(report: Report) -> str:
     """One line of the table."""
-    module, _, name = report.settings.subject.target.partition(":")
-    where = "vLLM" if module.startswith("vllm.") else "sampler"
+    kind, target = report.settings.kind, report.settings.subject.target
+    module, _, name = target.partition(":")
     held = [result for result in report.results if result.status == "held"]
     lacking = ", ".join(result.clause.id for result in report.results if result.status == "not met") or "none"
-    says = verdict_line(report).removeprefix(f"{report.settings.subject.target}: ")
-    return f"| {where} | `{name}` | `{kind}` | {says} | {len(held)} | {lacking} |"
+    judge, says = f"`{kind.field}`" if kind else report.oracle, verdict_line(report).removeprefix(f"{target}: ")
+    return f"| {WHERE.get(module, 'vLLM')} | `{name}` | {judge} | {says} | {len(held)} | {lacking} |"
 
 
-def table(reports: list[tuple[Report, str]]) -> str:
+def table(reports: list[Report]) -> str:
     """The block between the marks."""
     head = ["| of | judged | as | verdict | clauses held | SHOULD not met |", "|---|---|---|---|---:|---|"]
-    return "\n".join([*head, *(line(report, kind) for report, kind in reports)])
+    return "\n".join([*head, *map(line, reports)])
 
 
-def main(readme: Path, write: bool) -> int:
+def main(arguments: list[str]) -> int:
     """Writes the block, or says whether it is what the file has."""
-    block = table([(judged(target, kind), kind) for target, kind in JUDGED])
-    print(block)
-    text = readme.read_text(encoding="utf-8")
-    fresh = replaced(text, "vllm", block)
-    if write:
-        readme.write_text(fresh, encoding="utf-8")
-    elif fresh != text:
-        print(f"{readme} has another table; `make vllm-table` writes it", file=sys.stderr)
-        return 1
-    return 0
+    block = table(list(everything()))
+    return write_or_compare(arguments, "vllm", block, "vllm-table")
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), "--write" in sys.argv[2:]))
+    sys.exit(main(sys.argv[1:]))
