@@ -42,16 +42,22 @@ def names(rows: Iterable[object]) -> tuple[str | None, ...]:
 def asked(item: Played) -> str:
     """What the scheduler asked for: `A leaves, B comes, rows 0 and 1 swap`."""
     leaving = [str(item.before[row]) for row in item.decision.vacated]
-    arrivals = zip(item.decision.arrivals, item.schedule.coming, strict=True)
-    coming = [str(r) if r.name == come.req_id else f"{r} (id {come.req_id})" for r, come in arrivals]
+    coming = [named(add, come.req_id) for add, come in zip(item.step.added, item.schedule.coming, strict=True)]
     parts = []
     if leaving:
         parts.append(f"{and_(leaving)} {'leaves' if len(leaving) == 1 else 'leave'}")
     if coming:
         parts.append(f"{and_(coming)} {'comes' if len(coming) == 1 else 'come'}")
     parts += [f"rows {row} and {other} swap" for row, other in item.schedule.swaps]
-    parts += [] if item.emission else ["and nothing is emitted"]
-    return ", ".join(parts) or "nothing is asked"
+    parts = parts or ["nothing is asked"]
+    return ", ".join(parts if item.emission else [*parts, "and nothing is emitted"])
+
+
+def named(add: Added, req_id: str) -> str:
+    """`B`, or `B (id A, another list)`."""
+    remarks = [] if req_id == add.request else [f"id {req_id}"]
+    remarks += ["another list"] if add.fresh else []
+    return f"{add.request} ({', '.join(remarks)})" if remarks else add.request
 
 
 def and_(items: Sequence[str]) -> str:

@@ -57,7 +57,7 @@ class InputBatchSwaps:
     def follow_outputs(self) -> None:
         """What the runner does when tokens are sampled: it counts them, and notes which are computed."""
         for row, output in enumerate(self.batch.req_output_token_ids):
-            length = self.batch.num_prompt_tokens[row] + len(output)
+            length = self.batch.num_prompt_tokens[row] + len(output or ())
             self.batch.num_tokens_no_spec[row] = length
             self.batch.num_computed_tokens_cpu[row] = max(length - 1, 1)
 
