@@ -5,7 +5,7 @@ VENV := .venv
 VLLM_VENV := .venv-vllm
 BIN := $(VENV)/bin
 VLLM_BIN := $(VLLM_VENV)/bin
-ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures conformance/producers optimized
+ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures conformance/mutants conformance/producers optimized
 OPTIMIZED := logitsproc.optimized
 PRODUCERS := logitsproc.conformance.producers
 VLLM := vllm.v1.sample.logits_processor
@@ -13,7 +13,7 @@ VLLM := vllm.v1.sample.logits_processor
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help check test lint format check-vllm vllm-table check-engine engine-table bench usage readme clean
+.PHONY: help check test lint format check-vllm vllm-table check-engine engine-table bench usage record alarms readme clean
 
 help:
 	@echo "make check         judge the bundled processors and the reference producer"
@@ -23,6 +23,8 @@ help:
 	@echo "make check-engine  a real vLLM engine, judged at every step while it runs (make engine-table: its table)"
 	@echo "make bench         benchmarks, and the figures of README.md"
 	@echo "make usage         the table of what recordings and generated histories reach, in tests/recordings/README.md"
+	@echo "make record        the tables of public faults, in spec/track-record.md"
+	@echo "make alarms        everything that is right for 1,000 seeds, on two cores: tests/mutants/alarms.json"
 	@echo "make readme        the output that README.md shows"
 
 # A strict editable install links file by file, so a room that gains a file is installed again.
@@ -69,8 +71,14 @@ bench: $(VENV)/installed
 readme: $(VENV)/installed
 	$(BIN)/python tests/readme.py README.md
 
+alarms: $(VENV)/installed
+	$(BIN)/python tests/alarms.py
+
 usage: $(VENV)/installed
 	$(BIN)/python tests/usage.py tests/recordings/README.md
+
+record: $(VENV)/installed
+	$(BIN)/python tests/track_record.py spec/track-record.md
 
 $(VLLM_VENV)/installed: .ci/vllm-requirements.txt pyproject.toml constraints.txt
 	test -x $(VLLM_BIN)/python || $(PYTHON) -m venv $(VLLM_VENV)

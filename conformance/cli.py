@@ -1,29 +1,33 @@
-"""The command line: check, replay, usage, spec, cite."""
+"""The command line: check, replay, usage, mutants, spec, cite."""
 
 from __future__ import annotations
 
 import fnmatch
+import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress
+from rich.progress import Progress, track
 from rich.table import Table
 
 from logitsproc import spec
 from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import AUTO, PLAIN, VLLM, CannotRun, load_subject
 from logitsproc.conformance.explanation import count, evidence_line, explain, indented, verdict_line
-from logitsproc.conformance.formats import require_writable, write_json, write_junit
+from logitsproc.conformance.formats import require_writable, write_json, write_junit, write_whole
 from logitsproc.conformance.history import History, batches
 from logitsproc.conformance.kinds import KINDS
+from logitsproc.conformance.mutants.campaign import Fate, fates
+from logitsproc.conformance.mutants.derived import all_mutants
+from logitsproc.conformance.mutants.matrix import ALIVE, EQUIVALENT, OTHERWISE, RIGHT, draw, matrix, require_picture
 from logitsproc.conformance.notation import format_drawing, format_history
 from logitsproc.conformance.params import read_params
 from logitsproc.conformance.producers.suite import load_producer, run_producer
@@ -35,7 +39,7 @@ from logitsproc.conformance.usage import usage
 CANNOT_RUN = 2
 SCOPES = ("reachable", "literal")
 SOURCES = ("recorded", "reachable", "beyond")
-USAGE_WIDTH = 110
+USAGE_WIDTH, MUTANTS_WIDTH = 110, 200
 
 app = typer.Typer(
     help="The contract of batch-level logits processors: check an implementation, cite a clause.",
@@ -297,6 +301,64 @@ def show_usage(files: Annotated[list[Path], typer.Argument(metavar="FILE...", he
         counts = (f"{number:,}" for number in (line.recorded, line.reachable, line.beyond))
         table.add_row(line.group, line.name, *counts, line.only)
     Terminal(highlight=False, width=USAGE_WIDTH).print(table)
+
+
+@app.command("mutants")
+def run_mutants(
+    only: Annotated[str, typer.Option(help="Only mutants whose name matches, as 'batch.*'.")] = "*",
+    seeds: Annotated[int, typer.Option(min=1, help="How many runs of each mutant, with the seeds from 0 on.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="How many mutants at a time.")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all that was found as JSON.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Write the heat map, clauses by mutants (.svg, .png).")] = None,
+) -> None:
+    """Judge the suite: exit 0 if it kills every mutant under the right clause, 1 if one lives, 2 cannot run."""
+    with cannot_run():
+        require_writable(json_file)
+        require_picture(picture)
+        chosen = [mutant for mutant in all_mutants() if fnmatch.fnmatchcase(mutant.name, only)]
+        if not chosen:
+            raise CannotRun(f"no mutant matches {only!r}")
+        told = matrix(chosen, with_progress(fates(chosen, range(seeds), jobs), len(chosen)), seeds)
+        for table in (mutants_table(told), figures_table(told)):
+            out.print(table, width=None if out.is_terminal else MUTANTS_WIDTH)
+        if json_file is not None:
+            write_whole(json_file, json.dumps(told, indent=1) + "\n")
+        if picture is not None:
+            draw(told, picture)
+    raise typer.Exit(1 if any(each["outcome"] in (ALIVE, OTHERWISE) for each in told["mutants"]) else 0)
+
+
+def with_progress(found: Iterator[Fate], total: int) -> Iterable[Fate]:
+    """The same, with a progress bar on a terminal."""
+    return track(found, "mutants", total, console=err, transient=True, disable=not err.is_terminal)
+
+
+def mutants_table(told: dict[str, Any]) -> Table:
+    """A line for each mutant."""
+    table = Table("mutant", "what is wrong", "outcome", "named", "check", "only", "histories", "events", box=None)
+    for each in told["mutants"]:
+        named = ", ".join(f"{clause} {times}" for clause, times in each["named"].items())
+        histories, events = each["histories"], each["events"]
+        table.add_row(
+            each["name"],
+            escape(each["change"]),
+            each["outcome"],
+            named,
+            ", ".join(each["checks"]),
+            "yes" if each["only"] else "",
+            f"{histories['median']:g} / {histories['worst']:g}",
+            f"{events['median']:g} / {events['shortest']:g}",
+        )
+    return table
+
+
+def figures_table(told: dict[str, Any]) -> Table:
+    """The counts by origin."""
+    table = Table("", "mutants", RIGHT, EQUIVALENT, OTHERWISE, ALIVE, "by one check only", box=None)
+    for each in told["figures"]:
+        counts = (each[name] for name in ("mutants", RIGHT, EQUIVALENT, OTHERWISE, ALIVE, "only_one_check"))
+        table.add_row(each["origin"], *map(str, counts))
+    return table
 
 
 def main() -> None:

@@ -488,6 +488,6 @@ def clause_of(fault: type) -> str:
     return (fault.__doc__ or "").partition(":")[0]
 
 
-def account(fault: type[Belief]) -> str:
+def account(fault: type) -> str:
     """What the fault's docstring says after the clause."""
     return " ".join((fault.__doc__ or "").partition(":")[2].split())

@@ -76,8 +76,20 @@ class NoProcessor:
         pass
 
 
+class NoApply(NoProcessor):
+    """A logits processor but for `apply`, which is asked for at the first step only."""
+
+    def is_argmax_invariant(self) -> bool:
+        """It could say anything."""
+        return False
+
+    def update_state(self, batch_update: Any) -> None:
+        """There is nothing to follow."""
+
+
 REFUSED: dict[str, type | str] = {
     "a class that is no logits processor": NoProcessor,
+    "a class that has no apply": NoApply,
     "the name of a class that is no logits processor": f"{MODULE}:NoProcessor",
     "a name without a colon": MODULE,
     "a name with two colons": f"{MODULE}:First:Second",

@@ -32,10 +32,11 @@ from logitsproc.conformance.machine import (
     Draw,
     Drive,
     Enough,
+    Plays,
     World,
     explore,
 )
-from logitsproc.conformance.miniatures.canaries import CANARIES
+from logitsproc.conformance.miniatures.canaries import CANARIES, COMPOSITES
 from logitsproc.conformance.oracles import (
     Author,
     Oracle,
@@ -113,7 +114,7 @@ class Failure:
     """A violation with its smallest history, the clause it breaks, and the world it happened in.
 
     `script`: the lines that show it where no history does, or none that a processor could be played. `asked`: what a
-    producer was asked at each step.
+    producer was asked at each step. `stage`: what found it: a look at the subject, or the histories of a world.
     """
 
     clause: Clause
@@ -124,6 +125,7 @@ class Failure:
     reproduced: bool
     script: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
+    stage: str = ""
 
 
 @dataclass(frozen=True)
@@ -292,14 +294,24 @@ class Run:
 
     def look(self) -> Failure | None:
         """What the subject refuses, what it loads, and what it does at the edges of its params."""
+        try:
+            for stage, look in self.looks().items():
+                if (failure := look()) is not None:
+                    return replace(failure, stage=stage)
+        except TookTooLong:
+            raise CannotRun(f"{self.settings.subject.target} did not return in time") from None
+        return None
+
+    def looks(self) -> dict[str, Callable[[], Failure | None]]:
+        """What is looked at without histories that are drawn, by name and in this order."""
         kind, subject = self.settings.kind, self.settings.subject
         if kind is None:
-            return None
-        try:
-            found = self.first_trouble(findings(subject, kind))
-        except TookTooLong:
-            raise CannotRun(f"{subject.target} did not return in time") from None
-        return found or self.at_the_edges(subject, kind) or (self.tour() if kind.skipped else None)
+            return {}
+        looks: dict[str, Callable[[], Failure | None]] = {
+            "findings": lambda: self.first_trouble(findings(subject, kind)),
+            "edges": lambda: self.at_the_edges(subject, kind),
+        }
+        return looks | {"tour": self.tour} if kind.skipped else looks
 
     def first_trouble(self, found: Iterator[Finding]) -> Failure | None:
         """The first finding that breaks a MUST; the others are counted, or noted where they break a SHOULD."""
@@ -367,22 +379,21 @@ class Run:
         return Beyond(world, failure, failure is not None or evidence.histories - before >= ENOUGH_BEYOND)
 
     def canary(self) -> None:
-        """A miniature of the same kind must fail, or the suite is broken."""
-        kind = self.settings.kind or KINDS["min_p"]
-        plain = replace(self.settings.subject, target=f"canary:{kind.field}", factory=CANARIES[kind.field])
-        subject = kind.prepare(plain)
-        oracle: Oracle = ReferenceOracle(kind) if self.settings.kind else SoloOracle(subject)
-        chance = random.Random(self.settings.seed)
+        """A composite of the same kind must fail at once, and then a miniature, or the suite is broken."""
+        kind, chance = self.settings.kind or KINDS["min_p"], random.Random(self.settings.seed)
         draw = self.draw_from(kind.users(chance), kind.others(chance), kind)
-        drive = Drive(
+        composite, subtle = (self.canary_of(kind, named[kind.field]) for named in (COMPOSITES, CANARIES))
+        play_canaries(composite, subtle, REACHABLE, draw, self.settings.seed)
+
+    def canary_of(self, kind: Kind, factory: type) -> Canary:
+        """A wrong processor of the kind, and who judges it as the subject is judged."""
+        subject = kind.prepare(replace(self.settings.subject, target=f"canary:{kind.field}", factory=factory))
+        oracle: Oracle = ReferenceOracle(kind) if self.settings.kind else SoloOracle(subject)
+        return Canary(
+            factory.__name__,
             partial(Player, subject),
-            REACHABLE,
-            draw,
             lambda player, outcome: discard(judge(player, outcome, oracle)),
         )
-        explore(drive, CANARY_HISTORIES, self.settings.seed)
-        if drive.failure is None:
-            raise CannotRun(f"suite broken: the canary {subject.factory.__name__} passed")
 
     def explore(self, world: World, histories: int) -> Failure | None:
         """Plays histories of a world until one breaks a clause in scope."""
@@ -401,7 +412,7 @@ class Run:
         if world is REACHABLE and drive.failure is None and self.settings.tier != "deep":
             self.stopped_early = time.monotonic() > self.deadline
         self.settings.progress(world.name, histories, histories)
-        return None if drive.failure is None else self.failure(world, *drive.failure)
+        return None if drive.failure is None else replace(self.failure(world, *drive.failure), stage=world.name)
 
     def evidence_of(self, world: World) -> Evidence:
         """Where what is seen in a world is counted."""
@@ -563,6 +574,47 @@ class Run:
     def claims_invariance(self) -> bool:
         """What a fresh processor answers."""
         return Player(self.settings.subject, History(vocab=self.vocabs[0])).invariant
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A subject that is known to be wrong: its name, what plays it, and how each of its steps is judged."""
+
+    name: str
+    player: Callable[[History], Plays]
+    judge: Callable[[Any, Any], None]
+
+
+def play_canaries(composite: Canary, subtle: Canary, world: World, draw: Draw, seed: int) -> None:
+    """Raises CannotRun unless the composite fails in the first history, and the subtle one in one of those after it."""
+    histories, is_caught = 0, False
+
+    def begin() -> bool:
+        nonlocal histories
+        histories += 1
+        return histories == 1 or is_caught
+
+    def counts(case: Case, violation: Violation) -> bool:
+        nonlocal is_caught
+        is_caught = True
+        return histories > 1
+
+    def playing() -> Canary:
+        return composite if histories == 1 else subtle
+
+    drive = Drive(
+        lambda header: playing().player(header),
+        world,
+        draw,
+        lambda player, outcome: playing().judge(player, outcome),
+        begin,
+        counts,
+    )
+    explore(drive, 1 + CANARY_HISTORIES, seed)
+    if not is_caught:
+        raise CannotRun(f"suite broken: the composite {composite.name} passed")
+    if drive.failure is None:
+        raise CannotRun(f"suite broken: the canary {subtle.name} passed")
 
 
 class Judged:

@@ -37,10 +37,14 @@ NAN, INFINITE = float("nan"), float("inf")
 WORDS: tuple[Any, ...] = ("1", None)
 """What is no number and no comparison takes."""
 OUTSIDE: dict[str, Pool] = {
-    "allowed_token_ids": [{"allowed_token_ids": value} for value in ([], [-1], "1")],
-    "bad_words": [{"bad_words_token_ids": [[]]}, {"bad_words_token_ids": [[1], [-1]]}, {"bad_words_token_ids": [1, 2]}],
+    "allowed_token_ids": [{"allowed_token_ids": value} for value in ([], [-1], [1, -1], "1")],
+    "bad_words": [
+        {"bad_words_token_ids": [[]]},
+        {"bad_words_token_ids": [[1], [2, -1]]},
+        {"bad_words_token_ids": [1, 2]},
+    ],
     "min_tokens": [{"min_tokens": value, "stop_token_ids": [1]} for value in (-1, *WORDS)],
-    "logit_bias": [{"logit_bias": {-1: 1.0}}],
+    "logit_bias": [{"logit_bias": {-1: 1.0}}, {"logit_bias": {0: 1.0, -1: 1.0}}],
     "repetition_penalty": [{"repetition_penalty": value} for value in (0, -1.0, INFINITE, NAN, *WORDS)],
     "frequency_penalty": [{"frequency_penalty": value} for value in (-2.001, 2.001, NAN, *WORDS)],
     "presence_penalty": [{"presence_penalty": value} for value in (-2.001, 2.001, NAN, *WORDS)],
@@ -51,7 +55,7 @@ OUTSIDE: dict[str, Pool] = {
 }
 
 NO_FLOATS: dict[str, Pool] = {
-    "logit_bias": [{"logit_bias": {0: value}} for value in (1e39, float("inf"), float("nan"))],
+    "logit_bias": [{"logit_bias": {0: value}} for value in (1e39, 1e-40, float("inf"), float("nan"))],
     "repetition_penalty": [{"repetition_penalty": value} for value in (1e-40, 1e38, 1e39)],
 }
 """In the domain, and no float32 to calculate with."""

@@ -21,21 +21,21 @@ def require(field: str, value: Any, domain: str, within: bool) -> None:
 
 
 def is_number(value: Any, least: float, most: float) -> bool:
-    """VAL-DOMAIN: whether it is an int or a float, and no bool, from `least` to `most`.
+    """VAL-DOMAIN: whether it is an int or a float from `least` to `most`.
 
-    >>> [is_number(value, 0, 1) for value in (1, 0.5, True, float("nan"), 10**400, None)]
+    >>> [is_number(value, 0, 1) for value in (1, 0.5, "1", float("nan"), 10**400, None)]
     [True, True, False, False, False, False]
     """
-    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+    return isinstance(value, int | float) and least <= value <= most
 
 
 def is_integer(value: Any, least: int) -> bool:
-    """VAL-DOMAIN: whether it is an int, and no bool, from `least` on.
+    """VAL-DOMAIN: whether it is an int from `least` on.
 
-    >>> [is_integer(value, 0) for value in (0, -1, 1.0, True)]
-    [True, False, False, False]
+    >>> [is_integer(value, 0) for value in (0, -1, 1.0)]
+    [True, False, False]
     """
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return isinstance(value, int) and value >= least
 
 
 def are_tokens(value: Any) -> bool:

@@ -27,30 +27,30 @@ def validate(params: Params) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """VAL-DOMAIN: an int or a float that is finite, and no bool.
+    """VAL-DOMAIN: an int or a float that is finite.
 
-    >>> is_number(1), is_number(True), is_number(math.inf)
+    >>> is_number(1), is_number("1"), is_number(math.inf)
     (True, False, False)
     """
     return is_real(value) and -math.inf < value < math.inf
 
 
 def is_real(value: Any) -> bool:
-    """VAL-DOMAIN: an int or a float, and no bool.
+    """VAL-DOMAIN: an int or a float.
 
     >>> is_real(math.nan), is_real("1")
     (True, False)
     """
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float)
 
 
 def is_count(value: Any) -> bool:
-    """VAL-DOMAIN: an int that is not negative, and no bool.
+    """VAL-DOMAIN: an int that is not negative.
 
     >>> is_count(0), is_count(-1), is_count(1.0)
     (True, False, False)
     """
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and value >= 0
 
 
 def between(least: float, most: float) -> Test:

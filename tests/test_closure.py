@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from catalogue import CONSUMERS, HOSTS, PIPELINES, PRODUCERS, ROWS
 
 from logitsproc.conformance.explanation import REMEDIES
 from logitsproc.conformance.faults import clause_of
+from logitsproc.conformance.miniatures.catalogue import CONSUMERS, HOSTS, PIPELINES, PRODUCERS, ROWS
 from logitsproc.spec import clauses
 
 ROOT = Path(__file__).parent.parent

@@ -1,12 +1,20 @@
 """The suite catches every miniature and names the clause that it breaks; the controls pass."""
 
 import pytest
-from catalogue import CONSUMERS, CONTROLS, NO_REPEAT, PIPELINES, ROWS, SOLO_CONTROLS, kind_of
 
 from logitsproc.conformance.bindings import load_subject
 from logitsproc.conformance.explanation import explain
 from logitsproc.conformance.faults import clause_of
 from logitsproc.conformance.kinds import Kind
+from logitsproc.conformance.miniatures.catalogue import (
+    CONSUMERS,
+    CONTROLS,
+    NO_REPEAT,
+    PIPELINES,
+    ROWS,
+    SOLO_CONTROLS,
+    kind_of,
+)
 from logitsproc.conformance.notation import format_history, parse
 from logitsproc.conformance.suite import CONFORMANT, UNPROVEN, VIOLATION, Report, Settings, run
 from logitsproc.spec import clauses

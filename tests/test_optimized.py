@@ -291,9 +291,9 @@ def test_params_in_range_are_accepted(kind: type[Any]) -> None:
 
 
 HUGE = 10**400
-NO_NUMBERS: list[Any] = ["1", None, True, False, math.nan, math.inf, -math.inf, HUGE, -HUGE, [1.0], 1j]
+NO_NUMBERS: list[Any] = ["1", None, math.nan, math.inf, -math.inf, HUGE, -HUGE, [1.0], 1j]
 """What is no number in any bounds."""
-NO_IDS: list[Any] = [-1, 1.0, "1", None, True, math.nan, math.inf, [1]]
+NO_IDS: list[Any] = [-1, 1.0, "1", None, math.nan, math.inf, [1]]
 """What is no token id."""
 NO_LISTS: list[Any] = [5, 1.5, True, False, "12", "", b"12", {}, {1: 2}, range(3), math.nan, HUGE]
 """What is no list of tokens or words."""
@@ -314,13 +314,13 @@ DOMAINS: dict[type[Any], dict[str, Domain]] = {
         )
     },
     MinTokensLogitsProcessor: {
-        "min_tokens": ({}, [0, 1, HUGE], [-1, 1.0, 0.0, "1", None, True, False, math.nan, math.inf, [1], -HUGE]),
+        "min_tokens": ({}, [0, 1, HUGE], [-1, 1.0, 0.0, "1", None, math.nan, math.inf, [1], -HUGE]),
         "stop_token_ids": (
             {"min_tokens": 1},
             [None, [], [0], (1, 1), {2}],
             [*NO_LISTS, *([1, token] for token in NO_IDS)],
         ),
-        "eos_token_id": ({"min_tokens": 1}, [None, 0], [-1, True, 1.0, "1"]),
+        "eos_token_id": ({"min_tokens": 1}, [None, 0], [-1, 1.0, "1"]),
     },
     LogitBiasLogitsProcessor: {
         "logit_bias": (

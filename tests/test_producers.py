@@ -7,13 +7,13 @@ from itertools import product
 from typing import Any
 
 import pytest
-from catalogue import PRODUCERS
 
 from logitsproc.conformance import CannotRun, NotConformant, check_producer
 from logitsproc.conformance.bindings import Subject, plain_binding
 from logitsproc.conformance.explanation import explain
 from logitsproc.conformance.faults import clause_of
 from logitsproc.conformance.history import Arrival, History
+from logitsproc.conformance.miniatures.catalogue import PRODUCERS
 from logitsproc.conformance.miniatures.producers import (
     MINIATURES,
     CopiesTheOutputs,

@@ -46,3 +46,9 @@ def test_spec_and_cite_find_the_chapters(command: Path) -> None:
 def test_check_runs(command: Path) -> None:
     said = output(command, "check", "logitsproc.optimized:LogitBiasLogitsProcessor", "--as", "logit_bias")
     assert "conformant on every well-formed update" in said
+
+
+def test_mutants_are_made_of_the_reference_in_the_wheel(command: Path) -> None:
+    said = output(command, "mutants", "--only", "batch.swap*")
+    assert "right" in said
+    assert "UPD-SWAP 1" in said

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from logitsproc.conformance.miniatures.controls import (
+    BadWords,
     ForgetsToClear,
     FrequencyPenalty,
     MaskTable,
@@ -343,3 +344,123 @@ class AlwaysCopies(MinP):
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         return super().apply(logits.clone())
+
+
+class KeepsTheRemoved(MinP):
+    """UPD-REMOVE: never takes the state of a request that has left out of its table."""
+
+    def remove(self, row: int) -> None:
+        pass
+
+
+class CompactsNone(MinP):
+    """PROC-INDEPENDENT: has one entry for each row, leaves out those that are None, and counts rows by what is left."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        kept = [self.rows[row] for row in range(len(logits)) if row in self.rows]
+        for row, (params, prompt, output) in enumerate(kept):
+            self.transform(logits[row], params, prompt, output)
+        return logits
+
+
+class TakesMovesForSwaps(MinP):
+    """UPD-DROP: does not look at the direction, so that what stood at the destination of a one-way move lives on."""
+
+    def move(self, source: int, destination: int) -> None:
+        self.swap(source, destination)
+
+
+class ComparesWithAString(MinP):
+    """UPD-SWAP: compares the direction with a string, which it never equals, so that every move is a one-way move."""
+
+    def move_all(self, moved: Any) -> None:
+        for source, destination, direction in moved:
+            if direction == "SWAP":
+                self.swap(source, destination)
+            else:
+                self.move(source, destination)
+
+
+class MovesBeforeAdds(MinP):
+    """UPD-ORDER: follows the moves after what was removed and before what was added."""
+
+    def update_state(self, update: Any) -> None:
+        if update is None:
+            return
+        for row in update.removed:
+            self.remove(row)
+        self.move_all(update.moved)
+        for added in update.added:
+            self.add(*added)
+
+
+class ReadsOneAStep(MinTokens):
+    """PROC-FUNCTION: reads on by one token in every step, and stays behind when several land in one."""
+
+    def update_state(self, update: Any) -> None:
+        for _, live, read in self.rows.values():
+            read.extend((live or [])[len(read) :][:1])
+        super().update_state(update)
+
+    def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        super().add(row, params, output, list(output))
+
+
+class EmptyIsOff(FrequencyPenalty):
+    """PROC-LIVE-OUTPUTS: keeps the output list as its state, and takes one that is empty at the add for none."""
+
+    def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        self.put(row, (params, prompt, output) if self.wants(params) and output else None)
+
+
+class FirstRules(MinP):
+    """PROC-INDEPENDENT: keeps one min_p for the whole batch, that of the lowest row."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        ruler = self.rows[min(self.rows)][0] if self.rows else None
+        for row in self.rows:
+            self.transform(logits[row], ruler, None, [])
+        return logits
+
+
+class SharesByParams(MinTokens):
+    """PROC-INDEPENDENT: keeps its progress with the params object, which several requests may have."""
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        furthest = max((held for other, _, held in self.rows.values() if other is params), key=len)
+        super().transform(logits, params, prompt, furthest)
+
+
+class WaitsForAll(FrequencyPenalty):
+    """PROC-INDEPENDENT: gives the batch back as it came while one of its rows has no outputs yet."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        ready = all(output for _, _, output in self.rows.values())
+        return super().apply(logits) if ready else logits
+
+
+class CompletesEarly(BadWords):
+    """PROC-PLACEHOLDER: reads the ids during update_state, where the newest may be -1, which completes no word."""
+
+    def update_state(self, update: Any) -> None:
+        super().update_state(update)
+        self.read = {row: list(state[2]) for row, state in self.rows.items()}
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        for row, (params, prompt, _) in self.rows.items():
+            self.transform(logits[row], params, prompt, self.read[row])
+        return logits
+
+
+class DeletesTheUntracked(MinP):
+    """PROC-EXCEPTION: to remove a row that it has no state for is a KeyError."""
+
+    def remove(self, row: int) -> None:
+        del self.rows[row]
+
+
+class NeedsExtraArgs(MinP):
+    """PROC-EXCEPTION: looks into extra_args without asking whether there are any."""
+
+    def wants(self, params: Any) -> bool:
+        return bool(params.extra_args.get("min_p", params.min_p))

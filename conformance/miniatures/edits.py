@@ -97,3 +97,10 @@ class DividesInBfloat16(Temperature):
 
     def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
         logits.copy_(logits.bfloat16() / params.temperature)
+
+
+class IgnoresTheBias(LogitBias):
+    """BIAS-ADD: takes the bias and does nothing with it."""
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        pass

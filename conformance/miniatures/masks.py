@@ -140,3 +140,53 @@ class AtLeastOne(MinTokens):
     def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
         if len(output) < max(1, params.min_tokens):
             logits[list(params.all_stop_token_ids)] = -math.inf
+
+
+class TokenZeroIsNone(AllowedTokenIds):
+    """ALLOW-MASK: asks whether any id is true, so that a list of token 0 is none."""
+
+    def wants(self, params: Any) -> bool:
+        return any(params.allowed_token_ids or ())
+
+
+class LeavesTheTail(AllowedTokenIds):
+    """ALLOW-MASK: makes its mask as wide as a tokenizer's vocabulary, and the rest of a padded row is let through."""
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        super().transform(logits[:-1], params, prompt, output)
+
+
+class AssumesContiguous(AllowedTokenIds):
+    """PROC-UNTOUCHED: looks for a row at row times vocabulary, where the logits of a padded vocabulary have it not."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        super().apply(logits.as_strided(logits.shape, (logits.shape[1], 1)))
+        return logits
+
+
+class EnumeratesUsers(BadWords):
+    """PROC-INDEPENDENT: counts through those that have bad words, and takes the count for the row."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        for row, (params, prompt, output) in enumerate(self.rows.values()):
+            self.transform(logits[row], params, prompt, output)
+        return logits
+
+
+class LooksOneBack(BadWords):
+    """BAD-COMPLETE: compares the beginning of a word with the outputs up to the last but one."""
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        for word in params.bad_words_token_ids:
+            seen = output if len(word) == 1 else output[:-1]
+            if seen[len(seen) - len(word) + 1 :] == word[:-1]:
+                logits[word[-1]] = -math.inf
+
+
+class WritesIntoTheNextRow(BadWords):
+    """PROC-INDEPENDENT: bans one id more, the size of the vocabulary, which is token 0 of the row behind."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        logits = super().apply(logits)
+        logits[[row + 1 for row in self.rows if row + 1 < len(logits)], 0] = -math.inf
+        return logits

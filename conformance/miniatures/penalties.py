@@ -178,3 +178,40 @@ class TakesInHalf(PresencePenalty):
         for token in set(output):
             if torch.isfinite(logits[token].half()):
                 logits[token] = (logits[token].half() - params.presence_penalty).float()
+
+
+class TakesUsersForRows(RepetitionPenalty):
+    """PROC-INDEPENDENT: takes the length of its list, one entry for each that uses it, for the number of rows."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        for row, (params, prompt, output) in self.rows.items():
+            if row < len(self.rows):
+                self.transform(logits[row], params, prompt, output)
+        return logits
+
+
+class LooksUpByRow(FrequencyPenalty):
+    """PROC-EXCEPTION: has a list of those that use it, and looks rows up there."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        users = [state for _, state in sorted(self.rows.items())]
+        for row in self.rows:
+            self.transform(logits[row], *users[row])
+        return logits
+
+
+class CountsEverybody(FrequencyPenalty):
+    """PROC-EXCEPTION: as soon as one has a penalty, counts the ids of all during update_state, and -1 is no token."""
+
+    def wants(self, params: Any) -> bool:
+        return True
+
+    def update_state(self, update: Any) -> None:
+        super().update_state(update)
+        if any(params.frequency_penalty for params, _, _ in self.rows.values()):
+            for _, _, output in self.rows.values():
+                torch.bincount(torch.tensor(output, dtype=torch.long))
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        if params.frequency_penalty:
+            super().transform(logits, params, prompt, output)

@@ -236,3 +236,44 @@ class AsksEveryStep(Pipeline):
         for processor in (*self.custom, *self.invariant):
             processor.is_argmax_invariant()
         return super().apply(logits)
+
+
+class LeavesMinPOut(Pipeline):
+    """MINP-THRESHOLD: takes requests with min_p, and has no such stage."""
+
+    def drawn(self) -> list[Any]:
+        return [stage for stage in super().drawn() if not isinstance(stage, MinP)]
+
+
+class LetsTokenZeroIn(Pipeline):
+    """EMPTY-ROW: takes the argmax of a row with nothing left, which is token 0, and lets it in."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        was_empty = torch.isneginf(logits).all(dim=1)
+        logits = super().apply(logits)
+        logits[torch.isneginf(logits).all(dim=1) & ~was_empty, 0] = 0.0
+        return logits
+
+
+class Idle:
+    """What a class lacks that is no logits processor."""
+
+    def is_argmax_invariant(self) -> bool:
+        """No."""
+        return False
+
+    def update_state(self, update: Any) -> None:
+        """Follows nothing."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        """Changes nothing."""
+        return logits
+
+
+class TakesAnyPlugin(Pipeline):
+    """LOAD-REFUSE: makes do with a class that is no logits processor, where an entry point names it."""
+
+    def load(self, given: Any) -> list[type]:
+        classes = [point.load() for point in entry_points(group=GROUP)]
+        plugins = [type(cls.__name__, (cls, Idle), {}) for cls in classes]
+        return [*plugins, *loaded([], given, importlib.import_module)]

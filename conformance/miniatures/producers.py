@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -244,6 +244,51 @@ class LeavesOneOut(Elided):
         return given and replace(given, removed=given.removed[1:] if len(given.removed) > 1 else given.removed)
 
 
+class LeavesListsBehind(Elided):
+    """PROD-ROWS: swaps the ids of two rows, and not their output lists."""
+
+    swaps: tuple[tuple[Row, Row], ...] = ()
+
+    def step(self, schedule: Schedule) -> BatchUpdate | None:
+        self.swaps = schedule.swaps
+        return super().step(schedule)
+
+    def rows(self) -> Sequence[tuple[str | None, list[int] | None]]:
+        names, lists = [name for name, _ in super().rows()], [output for _, output in super().rows()]
+        for row, other in reversed(self.swaps):
+            lists[row], lists[other] = lists[other], lists[row]
+        return list(zip(names, lists, strict=True))
+
+
+class KeepsTheIdleQuiet(Elided):
+    """PROD-NONE: says nothing of a step in which rows only leave, or move, while nobody has asked for anything."""
+
+    def step(self, schedule: Schedule) -> BatchUpdate | None:
+        params: list[Any] = [request.params for request in self.batch if request]
+        idle = all(asked == type(asked)() for asked in params)
+        given = super().step(schedule)
+        return None if idle and given and not given.added else given
+
+
+class HandsOverNoList(Elided):
+    """PROD-LIVE: hands over an empty list for the outputs."""
+
+    def emitted(self, update: Update | None) -> BatchUpdate | None:
+        given = super().emitted(update)
+        return given and replace(given, added=[(*rest, []) for *rest, _ in given.added])
+
+
+class LeavesPlaceholders(Elided):
+    """PROD-LIVE: puts -1 for the newest id of every output list, and never the id."""
+
+    def step(self, schedule: Schedule) -> BatchUpdate | None:
+        given = super().step(schedule)
+        for request in self.batch:
+            if request and request.output:
+                request.output[-1] = -1
+        return given
+
+
 MINIATURES: tuple[type[Elided], ...] = (
     SkipsARow,
     ListsTheReplaced,
@@ -266,4 +311,8 @@ MINIATURES: tuple[type[Elided], ...] = (
     RefillsFromTheTop,
     CondensesByShifting,
     LeavesOneOut,
+    LeavesListsBehind,
+    KeepsTheIdleQuiet,
+    HandsOverNoList,
+    LeavesPlaceholders,
 )

@@ -204,3 +204,27 @@ class SumsInBfloat16(TopP):
         before = probabilities.cumsum(-1) - probabilities
         if torch.isfinite(values[0]):
             logits[order[before >= params.top_p]] = -math.inf
+
+
+class FillsTheBucket(MinP):
+    """PROC-EXCEPTION: has a threshold for each row of a batch padded to two, and the logits have no such row."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        thresholds = torch.full((len(logits) + len(logits) % 2, 1), -math.inf)
+        for row, (params, _, _) in self.rows.items():
+            thresholds[row] = math.log(params.min_p)
+        edges = logits.amax(dim=1, keepdim=True) + thresholds
+        return logits.masked_fill_(logits < edges.nan_to_num(posinf=-math.inf, neginf=-math.inf), -math.inf)
+
+
+class SwitchesKernels(TopK):
+    """PROC-INDEPENDENT: takes another way from three rows on, which keeps k tokens and none that equals the last."""
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        if len(logits) < 3:
+            return super().apply(logits)
+        for row, (params, _, _) in self.rows.items():
+            masked = torch.ones(logits.shape[1], dtype=torch.bool)
+            masked[logits[row].topk(min(params.top_k, len(masked))).indices] = False
+            logits[row].masked_fill_(masked, -math.inf)
+        return logits

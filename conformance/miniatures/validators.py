@@ -74,6 +74,15 @@ class RaisesLater(ValidatedMinP):
         super().transform(logits, params, prompt, output)
 
 
+class RaisesWhenAdded(ValidatedMinP):
+    """VAL-LATER: lets a tiny min_p in, and refuses it in update_state."""
+
+    def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        if 0 < params.min_p < 1e-30:
+            raise ValueError("min_p is too small")
+        super().add(row, params, prompt, output)
+
+
 class LetsInfinityIn(ValidatedBias):
     """VAL-FLOAT: looks at the ids only."""
 

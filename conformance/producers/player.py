@@ -148,8 +148,9 @@ class ProducerPlayer:
         )
 
     def schedule(self, before: Sequence[Request | None], decision: Decision, step: Step) -> Schedule:
-        """What the producer is asked: ids, and for those who come their params and lists."""
+        """What the producer is asked: ids, in no order of rows, and for those who come their params and lists."""
         leaving = [request.name for row in decision.vacated if (request := before[row]) is not None]
+        leaving = leaving[:: -1 if self.count % 2 else 1]
         leaving_ids = tuple(self.ids[name] for name in leaving)
         for add in step.added:
             if add.fresh:

@@ -15,6 +15,7 @@ class Elided:
     """logitsproc.reference.producer; a hole that a move filled is not listed, as vLLM's code does."""
 
     DIALECT = ELIDED
+    ALGORITHM = staticmethod(engine_step)
 
     def __init__(self, max_num_seqs: int, vocab_size: int) -> None:
         self.batch: Batch = []
@@ -27,7 +28,7 @@ class Elided:
             for coming in schedule.coming
         ]
         vacated = [held[name] for name in schedule.leaving]
-        return self.emitted(engine_step(self.batch, vacated, arrivals, schedule.swaps, self.DIALECT))
+        return self.emitted(self.ALGORITHM(self.batch, vacated, arrivals, schedule.swaps, self.DIALECT))
 
     def emitted(self, update: Update | None) -> BatchUpdate | None:
         """The update as the host's."""

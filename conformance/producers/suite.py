@@ -24,6 +24,7 @@ from logitsproc.conformance.bindings import (
 from logitsproc.conformance.evidence import OBSERVED_EVERY, Evidence
 from logitsproc.conformance.faults import clause_of
 from logitsproc.conformance.machine import SCHEDULES, Draw, Drive, Enough, World, explore
+from logitsproc.conformance.miniatures.canaries import BreaksEveryUpdate
 from logitsproc.conformance.miniatures.producers import MINIATURES, ForgetsAMove
 from logitsproc.conformance.plans import Case, Lowering
 from logitsproc.conformance.player import Violation
@@ -33,10 +34,10 @@ from logitsproc.conformance.producers.reference import Elided
 from logitsproc.conformance.producers.script import as_history, as_script, asked
 from logitsproc.conformance.shrinking import shrink
 from logitsproc.conformance.suite import (
-    CANARY_HISTORIES,
     TIERS,
     VOCABS,
     Beyond,
+    Canary,
     ClauseResult,
     Failure,
     Report,
@@ -45,6 +46,7 @@ from logitsproc.conformance.suite import (
     conditions,
     discard,
     make_pool,
+    play_canaries,
     verdict,
 )
 from logitsproc.reference.batch import UNIDIRECTIONAL, IllFormed
@@ -145,17 +147,9 @@ class ProducerRun:
         return f"speaks the {' and the '.join(sorted(self.dialects))} dialect"
 
     def canary(self) -> None:
-        """A miniature must fail, or the suite is broken."""
-        subject = Subject("canary", ForgetsAMove, plain_binding())
-        drive = Drive(
-            partial(ProducerPlayer, subject),
-            SCHEDULES,
-            self.draw,
-            lambda player, emission: discard(judged(player, emission)),
-        )
-        explore(drive, CANARY_HISTORIES, self.settings.seed)
-        if drive.failure is None:
-            raise CannotRun(f"suite broken: the canary {ForgetsAMove.__name__} passed")
+        """A composite must fail at once, and then a miniature, or the suite is broken."""
+        composite, subtle = map(canary_of, (BreaksEveryUpdate, ForgetsAMove))
+        play_canaries(composite, subtle, SCHEDULES, self.draw, self.settings.seed)
 
     def explore(self) -> Failure | None:
         """Plays schedules until one breaks a clause in scope."""
@@ -236,6 +230,7 @@ class ProducerRun:
             trace.violation is not None,
             tuple(as_script(self.settings.subject, trace.player)),
             tuple(map(asked, played)),
+            SCHEDULES.name,
         )
 
     def shows(self, case: Case, clause: str) -> bool:
@@ -280,6 +275,15 @@ class ProducerRun:
             status = "unproven" if clause.is_must and failure is None else "not judged"
             note = f"the run ended at {failure.clause.id}" if failure is not None else ""
         return ClauseResult(clause, status, times, witnessed, note)
+
+
+def canary_of(factory: type[Elided]) -> Canary:
+    """A wrong producer, and who judges it as the subject is judged."""
+    return Canary(
+        factory.__name__,
+        partial(ProducerPlayer, Subject("canary", factory, plain_binding())),
+        lambda player, emission: discard(judged(player, emission)),
+    )
 
 
 class Shadow:

@@ -1,7 +1,10 @@
-"""The miniatures by clause, and what to judge each one with."""
+"""The miniatures by what they are, and what to judge each one with."""
+
+from __future__ import annotations
 
 import inspect
 from types import ModuleType
+from typing import Any
 
 from logitsproc.conformance.faults import clause_of
 from logitsproc.conformance.kinds import KINDS, Kind
@@ -19,15 +22,17 @@ from logitsproc.conformance.miniatures import (
 )
 from logitsproc.spec import clauses
 
-BASES = {control: field for field, control in controls.CONTROLS.items()} | {
+BASES: dict[type, str] = {
+    **{control: field for field, control in controls.CONTROLS.items()},
     pipelines.Pipeline: "pipeline",
     adapters.Adapter: "adapter",
 }
-NO_REPEAT = [{"extra_args": {"no_repeat": True}}]
+NO_REPEAT: list[dict[str, Any]] = [{"extra_args": {"no_repeat": True}}]
+"""The params of those that no reference judges."""
 
 
 def classes(module: ModuleType) -> list[type]:
-    """The miniatures that a module defines."""
+    """The classes that a module defines."""
     return [cls for cls in vars(module).values() if inspect.isclass(cls) and cls.__module__ == module.__name__]
 
 
@@ -41,12 +46,12 @@ def kind_of(miniature: type) -> Kind | None:
     return next((KINDS[kind] for base, kind in BASES.items() if issubclass(miniature, base)), None)
 
 
-CONSUMERS = classes(consumers)
-ROWS = [miniature for module in (masks, edits, penalties, thresholds) for miniature in classes(module)]
+CONSUMERS = wrong(consumers)
+ROWS = [miniature for module in (masks, edits, penalties, thresholds) for miniature in wrong(module)]
 VALIDATORS = wrong(validators)
 PIPELINES = [*wrong(pipelines), *wrong(adapters), *VALIDATORS]
 HOSTS = [validators.lets_everyone_in]
-PRODUCERS = classes(producers)
+PRODUCERS = wrong(producers)
 CONTROLS = [
     *controls.CONTROLS.values(),
     controls.MaskTable,
