@@ -72,6 +72,7 @@ readme: $(VENV)/installed
 	$(BIN)/python tests/readme.py README.md
 
 alarms: $(VENV)/installed
+	mkdir -p tests/mutants
 	$(BIN)/python tests/alarms.py
 
 usage: $(VENV)/installed

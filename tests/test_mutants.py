@@ -134,8 +134,8 @@ def test_ninety_nine_of_a_hundred(killed: int, right: int, argument: str, is_wha
     assert outcome({"killed": killed, "right": right, "argued": argument}, 100) == is_what
 
 
-RIGHT_ONE = Mutant("Right", HAND, "", "nothing is wrong.", ("UPD-REMOVE",), MinP, KINDS["min_p"])
-WRONG_ONE = Mutant("Wrong", HAND, "", "it shifts.", ("UPD-REMOVE",), ShiftsOnRemove, KINDS["min_p"])
+RIGHT_ONE = Mutant("Right", HAND, "nothing is wrong.", ("UPD-REMOVE",), MinP, KINDS["min_p"])
+WRONG_ONE = Mutant("Wrong", HAND, "it shifts.", ("UPD-REMOVE",), ShiftsOnRemove, KINDS["min_p"])
 
 
 def invoked(*arguments: str) -> Any:
@@ -190,6 +190,6 @@ def test_a_mutant_that_cannot_be_run_is_told() -> None:
         def validate_params(cls, params: Any) -> None:
             raise ValueError("no")
 
-    kill = attempt(Mutant("Refuses", HAND, "", "", ("VAL-ACCEPT",), Refuses, KINDS["min_p"]), 0)
+    kill = attempt(Mutant("Refuses", HAND, "", ("VAL-ACCEPT",), Refuses, KINDS["min_p"]), 0)
     assert kill.clauses == (NOT_RUN,)
     assert "refuses all" in kill.check

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from logitsproc.conformance.bindings import MAX_NUM_SEQS
 from logitsproc.conformance.interface import BatchUpdate
 from logitsproc.conformance.miniatures.adapters import Adapter
 from logitsproc.conformance.miniatures.controls import CANARIES as TRANSFORMATIONS
@@ -14,8 +15,6 @@ from logitsproc.conformance.miniatures.controls import CONTROLS, ForgetsToClear
 from logitsproc.conformance.miniatures.pipelines import Everybody, Pipeline
 from logitsproc.conformance.producers.reference import Elided
 from logitsproc.reference.batch import Update
-
-SPARE_ROWS = 16
 
 
 class ForgetsToClearAnywhere(ForgetsToClear, Everybody):
@@ -60,7 +59,7 @@ class BreaksEverything:
         super().update_state(update)  # type: ignore[misc]
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        spare = logits.new_zeros(SPARE_ROWS, logits.shape[1])
+        spare = logits.new_zeros(MAX_NUM_SEQS, logits.shape[1])
         got: torch.Tensor = super().apply(torch.cat([logits.flip(0), spare]))[: len(logits)]  # type: ignore[misc]
         return -got if self.told else logits.to(got.dtype)
 

@@ -223,8 +223,12 @@ class RestartsOnAdd(MinTokens):
 class LastRules(MinP):
     """PROC-INDEPENDENT: keeps one min_p for the whole batch, that of the highest row."""
 
+    def ruling(self) -> int:
+        """The row whose params count."""
+        return max(self.rows)
+
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        ruler = self.rows[max(self.rows)][0] if self.rows else None
+        ruler = self.rows[self.ruling()][0] if self.rows else None
         for row in self.rows:
             self.transform(logits[row], ruler, None, [])
         return logits
@@ -413,14 +417,11 @@ class EmptyIsOff(FrequencyPenalty):
         self.put(row, (params, prompt, output) if self.wants(params) and output else None)
 
 
-class FirstRules(MinP):
+class FirstRules(LastRules):
     """PROC-INDEPENDENT: keeps one min_p for the whole batch, that of the lowest row."""
 
-    def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        ruler = self.rows[min(self.rows)][0] if self.rows else None
-        for row in self.rows:
-            self.transform(logits[row], ruler, None, [])
-        return logits
+    def ruling(self) -> int:
+        return min(self.rows)
 
 
 class SharesByParams(MinTokens):

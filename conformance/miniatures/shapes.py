@@ -472,13 +472,17 @@ class ConcatenatesRows(TopK):
         return torch.stack(rows)
 
 
-class FixedBuffer(BadWords):
-    """Works in a buffer of its own, float32 [max_num_seqs, vocab], and copies the result back."""
+class Buffered:
+    """Has a buffer of its own, float32 [max_num_seqs, vocab]."""
 
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        super().__init__(vllm_config, device, is_pin_memory)
+        super().__init__(vllm_config, device, is_pin_memory)  # type: ignore[call-arg]
         rows = vllm_config.scheduler_config.max_num_seqs
         self.buffer = torch.empty(rows, vllm_config.model_config.get_vocab_size())
+
+
+class FixedBuffer(Buffered, BadWords):
+    """Works in its buffer, and copies the result back."""
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         view = self.buffer[: len(logits)]
@@ -486,13 +490,8 @@ class FixedBuffer(BadWords):
         return logits.copy_(super().apply(view))
 
 
-class ReturnsItsBuffer(MinTokens):
-    """Returns a slice of a buffer of its own, which the next apply writes over."""
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        super().__init__(vllm_config, device, is_pin_memory)
-        rows = vllm_config.scheduler_config.max_num_seqs
-        self.buffer = torch.empty(rows, vllm_config.model_config.get_vocab_size())
+class ReturnsItsBuffer(Buffered, MinTokens):
+    """Returns a slice of its buffer, which the next apply writes over."""
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         return super().apply(self.buffer[: len(logits)].copy_(logits))
@@ -642,27 +641,10 @@ class Ordered(PresencePenalty):
     """An OrderedDict by row, the latest last, gone through from the latest to the first."""
 
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        self.latest: OrderedDict[int, State] = OrderedDict()
-
-    def remove(self, row: int) -> None:
-        self.latest.pop(row, None)
-
-    def put(self, row: int, state: State | None) -> None:
-        self.latest.pop(row, None)
-        if state is not None:
-            self.latest[row] = state
-            self.latest.move_to_end(row)
-
-    def move(self, source: int, destination: int) -> None:
-        self.put(destination, self.latest.pop(source, None))
-
-    def swap(self, row: int, other: int) -> None:
-        held, opposite = self.latest.pop(row, None), self.latest.pop(other, None)
-        self.put(other, held)
-        self.put(row, opposite)
+        self.rows = OrderedDict()
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        for row, state in reversed(self.latest.items()):
+        for row, state in reversed(self.rows.items()):
             self.transform(logits[row], *state)
         return logits
 

@@ -31,7 +31,7 @@ class Kill:
     """What became of a mutant with one seed.
 
     `clauses`: those that were named; none, if it lives. `check`: where it was caught, and by what. `histories`: played
-    until then. `steps`, `events`: of the history that is shown.
+    until then. `events`: of the history that is shown.
     """
 
     seed: int
@@ -39,7 +39,6 @@ class Kill:
     check: str = ""
     histories: int = 0
     seconds: float = 0.0
-    steps: int = 0
     events: int = 0
 
 
@@ -92,22 +91,20 @@ def tier_for(mutant: Mutant, short: bool) -> Tier:
 
 def told(seed: int, report: Report) -> Kill:
     """What a report says of a mutant: the clause that is broken, or those that are not met."""
-    failures = [each for each in (report.failure, *(beyond.failure for beyond in report.beyond)) if each is not None]
-    short = [result.clause.id for result in report.results if result.status == "not met"]
-    named = [failure.clause.id for failure in failures[:1]] if report.failure else [each.clause.id for each in failures]
-    found = tuple(dict.fromkeys((*named, *(short if report.failure is None else ()))))
+    beyond = [seen.failure for seen in report.beyond if seen.failure is not None]
+    failures = [report.failure] if report.failure is not None else beyond
+    short = [] if report.failure else [each.clause.id for each in report.results if each.status == "not met"]
+    found = tuple(dict.fromkeys((*(failure.clause.id for failure in failures), *short)))
     if not failures:
         return Kill(seed, found, "evidence" if found else "")
-    steps = failures[0].history.steps
-    events = sum(format_step(step).count(";") + 1 for step in steps)
-    return Kill(seed, found, check(failures[0].stage, failures[0].violation), steps=len(steps), events=events)
+    events = sum(format_step(step).count(";") + 1 for step in failures[0].history.steps)
+    return Kill(seed, found, check(failures[0].stage, failures[0].violation), events=events)
 
 
 @dataclass(frozen=True)
 class Fate:
     """A mutant over all seeds. `only`: whether its check, with the first seed, is the only one that catches it."""
 
-    mutant: str
     kills: tuple[Kill, ...]
     only: bool
 
@@ -120,10 +117,8 @@ def fate(mutant: Mutant, seeds: range) -> Fate:
     first = attempt(mutant, seeds[0])
     lives = not first.clauses and bool(mutant.argument)
     kills = (first, *(attempt(mutant, seed) for seed in (() if lives else seeds[1:])))
-    alone = (
-        bool(kills[0].clauses) and not mutant.producer and not attempt(mutant, kills[0].seed, kills[0].check).clauses
-    )
-    return Fate(mutant.name, kills, alone)
+    alone = bool(first.clauses) and not mutant.producer and not attempt(mutant, first.seed, first.check).clauses
+    return Fate(kills, alone)
 
 
 def fates(mutants: list[Mutant], seeds: range, jobs: int) -> Iterator[Fate]:

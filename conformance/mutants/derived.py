@@ -52,14 +52,12 @@ class Mutant:
     """A subject with one thing wrong.
 
     `origin`: a miniature, one thing changed in the reference or in a plain processor, or a fault beside the list law.
-    `where`: what was changed.
     `clauses`: one of them is to be named. `kind`: what judges it; None for a producer, and for what only the solo law
     can judge, with `params`.
     """
 
     name: str
     origin: str
-    where: str
     change: str
     clauses: tuple[str, ...]
     factory: type = field(repr=False)
@@ -135,7 +133,7 @@ def owing(module: str, change: Change, kind: Kind | None) -> tuple[str, ...]:
     if module == "loading":
         found += ANY_ROW
     if kind is not None and module.startswith(("row.", "processor", "pipeline")):
-        found += [*(clause for name in kind.chapters for clause in chapter(name)), *kind.numerics, *ANY_ROW]
+        found += of_rows(kind)
     return tuple(dict.fromkeys((*found, *RAISES)))
 
 
@@ -144,14 +142,19 @@ def chapter(name: str) -> list[str]:
     return [clause.id for clause in clauses().values() if clause.chapter == name]
 
 
-def kinds_of(module: str, function: str) -> list[Kind]:
+def of_rows(kind: Kind) -> list[str]:
+    """The clauses that speak of a transformation's rows."""
+    return [*(clause for name in kind.chapters for clause in chapter(name)), *kind.numerics, *ANY_ROW]
+
+
+def judge_of(module: str, function: str) -> Kind:
     """What judges a module of the reference: its own transformation, or one that runs it."""
     if module.startswith("row."):
-        return [KINDS[module.removeprefix("row.")]]
+        return KINDS[module.removeprefix("row.")]
     if function == "adapted":
-        return [KINDS["adapter"]]
+        return KINDS["adapter"]
     judges = {"batch": "min_p", "processor": "frequency_penalty"}
-    return [KINDS[judges.get(module, "pipeline")]]
+    return KINDS[judges.get(module, "pipeline")]
 
 
 def from_reference() -> Iterator[Mutant]:
@@ -160,28 +163,24 @@ def from_reference() -> Iterator[Mutant]:
 
 
 def from_module(module: str) -> Iterator[Mutant]:
-    """The changes of one module of the reference."""
+    """The changes of one module of the reference; the producer speaks the elided dialect."""
     for function in functions(module):
         for number, change in enumerate(changes(tree(module), function)):
-            name = f"{module}.{function.name}#{number}"
+            name, reference = f"{module}.{function.name}#{number}", Reference(module, change.tree)
             if module == "producer":
-                yield producer(name, change)
+                factory, owed = producing(reference, ELIDED), owing(module, change, None)
+                yield Mutant(name, REFERENCE, change.says, owed, factory, producer=True)
             else:
-                yield from processors(module, name, change)
+                kind = judge_of(module, function.name)
+                owed = owing(module, change, kind)
+                yield from born(Mutant(name, REFERENCE, change.says, owed, modelled(kind, reference), kind))
 
 
-def producer(name: str, change: Change) -> Mutant:
-    """A change of the producer, which speaks the elided dialect."""
-    factory = producing(Reference("producer", change.tree), ELIDED)
-    return Mutant(name, REFERENCE, change.where, change.says, owing("producer", change, None), factory, producer=True)
-
-
-def processors(module: str, name: str, change: Change) -> Iterator[Mutant]:
-    """A change of anything else."""
-    for kind in kinds_of(module, change.function):
-        factory = modelled(kind, Reference(module, change.tree))
-        if not is_stillborn(factory, kind):
-            yield Mutant(name, REFERENCE, change.where, change.says, owing(module, change, kind), factory, kind)
+def born(mutant: Mutant) -> Iterator[Mutant]:
+    """The mutant, unless it is stillborn."""
+    assert mutant.kind is not None
+    if not is_stillborn(mutant.factory, mutant.kind):
+        yield mutant
 
 
 def is_stillborn(factory: type, kind: Kind) -> bool:
@@ -203,14 +202,12 @@ def from_plain() -> Iterator[Mutant]:
     module = parsed(controls)
     for transformation in INTERVALS:
         kind, control = KINDS[transformation], controls.CONTROLS[transformation]
-        owed = [clause for name in kind.chapters for clause in chapter(name)]
+        owed = (*of_rows(kind), *RAISES)
         for function in methods(module, control.__name__):
             for number, change in enumerate(changes(module, function)):
                 name = f"{control.__name__}.{function.name}#{number}"
                 factory = executed(change.tree, controls)[control.__name__]
-                if not is_stillborn(factory, kind):
-                    owing = (*owed, *kind.numerics, *ANY_ROW, *RAISES)
-                    yield Mutant(name, PLAIN, change.where, change.says, owing, factory, kind)
+                yield from born(Mutant(name, PLAIN, change.says, owed, factory, kind))
 
 
 def methods(module: ast.Module, name: str) -> list[ast.FunctionDef]:
@@ -226,7 +223,7 @@ def from_beliefs() -> Iterator[Mutant]:
             for kind in judges_of(fault):
                 factory = believing(kind, fault)
                 owed = (clause_of(fault), *RAISES)
-                yield Mutant(f"{fault.__name__} {kind.field}", BELIEF, kind.field, account(fault), owed, factory, kind)
+                yield Mutant(f"{fault.__name__} {kind.field}", BELIEF, account(fault), owed, factory, kind)
 
 
 def judges_of(fault: type[Belief]) -> list[Kind]:
@@ -239,9 +236,8 @@ def from_miniatures() -> Iterator[Mutant]:
     for miniature in (*catalogue.CONSUMERS, *catalogue.ROWS, *catalogue.PIPELINES, *catalogue.PRODUCERS):
         producer, kind = miniature in catalogue.PRODUCERS, catalogue.kind_of(miniature)
         params = () if producer or kind else tuple(catalogue.NO_REPEAT)
-        module = miniature.__module__.rpartition(".")[2]
         clause, says = clause_of(miniature), account(miniature)
-        yield Mutant(miniature.__name__, HAND, module, says, (clause,), miniature, kind, producer, params)
+        yield Mutant(miniature.__name__, HAND, says, (clause,), miniature, kind, producer, params)
 
 
 def all_mutants() -> list[Mutant]:

@@ -12,7 +12,7 @@ from typing import Any
 from logitsproc.conformance.bindings import CannotRun
 from logitsproc.conformance.formats import require_writable
 from logitsproc.conformance.mutants.campaign import Fate, Kill
-from logitsproc.conformance.mutants.derived import HAND, Mutant
+from logitsproc.conformance.mutants.derived import Mutant
 from logitsproc.spec import clauses
 
 PICTURES = (".svg", ".png")
@@ -91,36 +91,27 @@ def figures(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for origin in dict.fromkeys(told["origin"] for told in lines):
         group = [told for told in lines if told["origin"] == origin]
         counts = Counter(told["outcome"] for told in group)
-        soon = [told["histories"]["median"] for told in group if told["killed"]]
-        late = [told["histories"]["worst"] for told in group if told["killed"]]
-        times = [told["seconds"] for told in group if told["killed"]]
+        killed = [told for told in group if told["killed"]]
         found.append(
             {
                 "origin": origin,
                 "mutants": len(group),
                 **{name: counts[name] for name in (RIGHT, EQUIVALENT, OTHERWISE, ALIVE)},
                 "only_one_check": sum(told["only"] for told in group),
-                "histories": {"median": median(soon or [0]), "worst": max(late, default=0)},
-                "seconds": {
-                    "median": median([time["median"] for time in times] or [0]),
-                    "worst": max((time["worst"] for time in times), default=0),
-                },
+                "histories": overall(killed, "histories"),
+                "seconds": overall(killed, "seconds"),
             }
         )
     return found
 
 
-def by_clause(told: dict[str, Any]) -> list[dict[str, Any]]:
-    """For each clause the mutants that are reported under it: how many, by which checks, and how many by one only."""
-    found = []
-    for clause in clauses():
-        group = [each for each in told["mutants"] if most_named(each) == clause]
-        if group:
-            checks = sorted({check for each in group for check in each["checks"]})
-            hand = [each["name"] for each in group if each["origin"] == HAND]
-            only = sum(each["only"] for each in group)
-            found.append({"clause": clause, "mutants": len(group), "miniatures": hand, "checks": checks, "only": only})
-    return found
+def overall(killed: Sequence[dict[str, Any]], figure: str) -> dict[str, float]:
+    """The median of the medians of a figure, and the worst of all."""
+    each = [told[figure] for told in killed]
+    return {
+        "median": median([one["median"] for one in each] or [0]),
+        "worst": max((one["worst"] for one in each), default=0),
+    }
 
 
 def most_named(told: dict[str, Any]) -> str:

@@ -42,18 +42,12 @@ class Change:
     """One thing changed in a function. `called`: the names in the statement that was changed, also of functions."""
 
     function: str
-    line: int
     operator: str
     before: str
     after: str
     statement: str
     called: tuple[str, ...]
     tree: ast.Module = field(repr=False)
-
-    @property
-    def where(self) -> str:
-        """`function:line`."""
-        return f"{self.function}:{self.line}"
 
     @property
     def says(self) -> str:
@@ -265,7 +259,7 @@ def change(module: ast.Module, function: Function, node: ast.AST, operator: str,
     ast.fix_missing_locations(tree)
     around = statement_of(function, node)
     names = tuple(sorted(used(around)))
-    return Change(function.name, line_of(node, function), operator, before, after, shown(around), names, tree)
+    return Change(function.name, operator, before, after, shown(around), names, tree)
 
 
 def reordered(module: ast.Module, function: Function, node: ast.AST, name: str, first: int) -> Change:
@@ -274,7 +268,7 @@ def reordered(module: ast.Module, function: Function, node: ast.AST, name: str, 
     block = getattr(target, name)
     one, other = block[first], block[first + 1]
     block[first : first + 2] = [other, one]
-    return Change(function.name, one.lineno, "order", shown(one, other), shown(other, one), "", (), tree)
+    return Change(function.name, "order", shown(one, other), shown(other, one), "", (), tree)
 
 
 def copied(module: ast.Module, node: ast.AST) -> tuple[ast.Module, ast.AST]:
@@ -282,11 +276,6 @@ def copied(module: ast.Module, node: ast.AST) -> tuple[ast.Module, ast.AST]:
     tree = copy.deepcopy(module)
     pairs = zip(ast.walk(module), ast.walk(tree), strict=True)
     return tree, next(twin for each, twin in pairs if each is node)
-
-
-def line_of(node: ast.AST, function: Function) -> int:
-    """The line of a node, or of its first part that has one."""
-    return next((each.lineno for each in ast.walk(node) if hasattr(each, "lineno")), function.lineno)
 
 
 def shown(*nodes: ast.AST) -> str:

@@ -16,6 +16,7 @@ from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.loading import GROUP
 from logitsproc.conformance.mutants.reference import Reference
 from logitsproc.conformance.producers.reference import Elided
+from logitsproc.reference.batch import Update
 from logitsproc.reference.numerics import MASKED
 from logitsproc.reference.request import Request
 
@@ -26,11 +27,24 @@ ASKED = {"bad_words": "bad_words_token_ids"}
 """The params of a transformation, where they are not the one of its name."""
 
 
+def requested(rest: Sequence[Any]) -> Request:
+    """A request of an update, its params by field."""
+    params, prompt, output = rest
+    return Request("", vars(params), prompt, output)
+
+
+def kept(rest: Sequence[Any]) -> Request:
+    """A request of an update, its params as the host's: what a request-level processor is made from."""
+    params, prompt, output = rest
+    return Request("", params, prompt, output)
+
+
 class Modelled:
     """The list of the reference, and for each row what the row function says of the request that stands there."""
 
     reference: Reference
     field: str
+    request_of: Callable[[Sequence[Any]], Request] = staticmethod(requested)
 
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
         self.batch: list[Request | None] = []
@@ -49,8 +63,11 @@ class Modelled:
 
     def update_state(self, update: Any) -> None:
         """The list follows."""
-        given = None if update is None else as_update(update, requested)
-        self.reference["batch"].apply_update(self.batch, given)
+        self.follow(None if update is None else as_update(update, self.request_of))
+
+    def follow(self, update: Update | None) -> None:
+        """The list law."""
+        self.reference["batch"].apply_update(self.batch, update)
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         """Every row in place, but for those that are left alone."""
@@ -128,14 +145,11 @@ class ModelledPipeline(Modelled):
 class ModelledAdapter(Modelled):
     """The adapter of the reference."""
 
+    request_of = staticmethod(kept)
+
     def new_req_logits_processor(self, params: Any) -> Callable[..., torch.Tensor] | None:
         """A request-level processor, or None."""
         raise NotImplementedError
-
-    def update_state(self, update: Any) -> None:
-        """The list follows; what a request-level processor is made from are the host's params."""
-        given = None if update is None else as_update(update, kept)
-        self.reference["batch"].apply_update(self.batch, given)
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
         """Every row that its processor gives back."""
@@ -153,18 +167,6 @@ def applied(processor: Any, row: int, rows: int, logits: Sequence[float]) -> lis
     batch[row] = torch.tensor(logits)
     found: list[float] = processor.apply(batch)[row].tolist()
     return found
-
-
-def requested(rest: Sequence[Any]) -> Request:
-    """A request of an update, its params by field."""
-    params, prompt, output = rest
-    return Request("", vars(params), prompt, output)
-
-
-def kept(rest: Sequence[Any]) -> Request:
-    """A request of an update, its params as they are."""
-    params, prompt, output = rest
-    return Request("", params, prompt, output)
 
 
 def answer(expectation: Any) -> list[float]:
@@ -205,8 +207,8 @@ def believing(kind: Kind, fault: type[Belief]) -> type[Modelled]:
             """Whether the request asks for the transformation."""
             return bool(request.params[ASKED.get(self.field, self.field)])
 
-        def update_state(self, update: Any) -> None:
-            self.belief.follow(None if update is None else as_update(update, requested), Step())
+        def follow(self, update: Update | None) -> None:
+            self.belief.follow(update, Step())
 
         def apply(self, logits: torch.Tensor) -> torch.Tensor:
             self.batch = [self.belief.at(row) for row in range(len(logits))]
