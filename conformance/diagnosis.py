@@ -13,13 +13,21 @@ from logitsproc.conformance.faults import FAULTS, Belief, account, clause_of
 from logitsproc.conformance.history import Added, History, Sight, Step, batches, grow, new_request, to_update
 from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.oracles import Oracle, SoloFailure, grown_alone, run_alone
-from logitsproc.conformance.plans import Case, lower
+from logitsproc.conformance.plans import Case
 from logitsproc.conformance.player import Outcome, Player, Violation, shown
 from logitsproc.reference.batch import Batch, IllFormed, apply_update
 from logitsproc.reference.expectation import Expectation, refused
 from logitsproc.reference.request import Request
 from logitsproc.reference.row.temperature import is_greedy
 
+RIGHT = 3
+"""So many times as often right as wrong is a fault that explains a subject."""
+MARGIN = 5
+"""So many steps settle what is right or wrong of a fault, or which of two it is."""
+AMONG_KIN = 24
+"""So many steps at which they are right settle it for faults of one clause, of which the best is told."""
+LEAST_HISTORIES = 8
+"""The steps of one history say much the same."""
 LAST_RESORT = ("UPD-SWAP", "UPD-DROP", "UPD-MOVE", "UPD-REPLACE", "UPD-REMOVE")
 
 
@@ -32,14 +40,104 @@ class Diagnosis:
 
 
 @dataclass
+class Score:
+    """At how many steps a fault differs from the model and the subject does as it says, and at how many it does not."""
+
+    hits: int = 0
+    misses: int = 0
+
+    def is_clear(self) -> bool:
+        """Whether the fault was right often enough and never wrong, or wrong far too often to explain the subject."""
+        return (not self.misses and self.hits >= MARGIN) or self.misses >= 2 * self.hits + MARGIN
+
+
+@dataclass
+class Trial:
+    """Faults beside a subject that failed, over one history after another: which of them it behaves like.
+
+    `scores` are of those that can still win, which alone are looked at.
+    """
+
+    player: Callable[[History], Player]
+    oracle: Oracle
+    uses: Callable[[Request], bool]
+    scores: dict[type[Belief], Score]
+    histories: int = 0
+
+    def begin(self, header: History) -> Player:
+        """The player of a new history."""
+        self.observer = Observer(self.scores, self.oracle, self.uses)
+        self.playing = self.player(header)
+        return self.playing
+
+    def step(self, player: Player, outcome: Outcome) -> None:
+        """Counts a step; raises Violation where the solo oracle's own processor raised."""
+        self.observer.follow(outcome)
+        if outcome.values is not None:
+            self.compare(outcome)
+        self.observer.applied(outcome)
+
+    def compare(self, outcome: Outcome) -> None:
+        """A fault hits where the subject answers as it says, and misses where it does not, or says nothing of it."""
+        differing = dict(self.observer.differing(outcome))
+        passed = passes(outcome, self.oracle)
+        for belief in self.observer.beliefs:
+            if belief in differing:
+                self.count(belief, differing[belief])
+            elif not passed:
+                self.count(belief, False)
+
+    def count(self, belief: Belief, is_hit: bool) -> None:
+        """Counts a step for one fault."""
+        score = self.scores[type(belief)]
+        score.hits += is_hit
+        score.misses += not is_hit
+
+    def counts(self, case: Case, violation: Violation) -> bool:
+        """The history is over, and the trial is not."""
+        self.broke(violation)
+        return False
+
+    def broke(self, violation: Violation) -> None:
+        """The history ended at a violation: an apply that raised may have done so for a row that is not there."""
+        if self.playing.applying is not None and violation.clause == "PROC-EXCEPTION":
+            self.observer.follow(self.playing.applying)
+            for belief in self.observer.beliefs:
+                self.count(belief, belief.reaches_beyond(len(self.playing.batch)))
+
+    def is_settled(self) -> bool:
+        """Leaves out the faults that are far behind; whether the others name one clause, or it is clear that none is.
+
+        Asked before every history.
+        """
+        best = self.best()
+        self.scores = {fault: score for fault, score in self.scores.items() if score.misses < best.misses + MARGIN}
+        self.histories += 1
+        if self.histories <= LEAST_HISTORIES or len(set(map(clause_of, self.scores))) > 1:
+            return False
+        return best.is_clear() and (len(self.scores) == 1 or best.hits >= AMONG_KIN)
+
+    def winners(self) -> list[type[Belief]]:
+        """The faults that are wrong least often and right most often, if they are right much more often than wrong."""
+        best = self.best()
+        if best.hits < RIGHT * best.misses:
+            return []
+        return [fault for fault, score in self.scores.items() if score == best]
+
+    def best(self) -> Score:
+        """The best score."""
+        return max(self.scores.values(), key=lambda score: (-score.misses, score.hits))
+
+
+@dataclass
 class Doctor:
-    """What diagnosis needs of a run: how to build a player, the oracle, who uses the processor, more cases."""
+    """What diagnosis needs of a run: how to build a player, the oracle, who uses the processor, how to hold a trial."""
 
     player: Callable[[History], Player]
     oracle: Oracle
     uses: Callable[[Request], bool]
     kind: Kind | None
-    more: Callable[[], Iterable[Case]]
+    hold: Callable[[Trial], None]
 
     def diagnose(self, history: History, violation: Violation) -> Diagnosis:
         """The clause of a violation: what the request alone shows, else the faults that explain it, else the occasion.
@@ -122,50 +220,28 @@ class Doctor:
 
     def explaining(self, history: History) -> list[type[Belief]]:
         """The faults whose every prediction the subject fulfils over this history."""
-        scores = {fault: [0, 0] for fault in FAULTS}
-        self.score(history, scores)
-        return [fault for fault, (hits, misses) in scores.items() if hits and not misses]
+        trial = self.trial(FAULTS)
+        player = trial.begin(replace(history, steps=()))
+        try:
+            for step in history.steps:
+                trial.step(player, player.play(step))
+        except Violation as violation:
+            trial.broke(violation)
+        except IllFormed:
+            pass
+        return [fault for fault, score in trial.scores.items() if score.hits and not score.misses]
 
     def most_consistent(self, faults: list[type[Belief]]) -> list[type[Belief]]:
         """Of those that explain a failure, the ones that are right about most other histories, if about enough."""
         if not faults:
             return []
-        scores = {fault: [0, 0] for fault in faults}
-        for case in self.more():
-            self.score(lower(case), scores)
-        best = max((-misses, hits) for hits, misses in scores.values())
-        if best[1] < -best[0]:
-            return []
-        return [fault for fault, (hits, misses) in scores.items() if (-misses, hits) == best]
+        trial = self.trial(faults)
+        self.hold(trial)
+        return trial.winners()
 
-    def score(self, history: History, scores: dict[type[Belief], list[int]]) -> None:
-        """Counts, for each fault, the steps at which it differs from the model and the subject agrees, or does not."""
-        observer = Observer(scores, self.oracle, self.uses)
-        player = self.player(replace(history, steps=()))
-        try:
-            for step in history.steps:
-                outcome = player.play(step)
-                observer.follow(outcome)
-                if outcome.values is not None:
-                    self.compare(observer, outcome, scores)
-                observer.applied(outcome)
-        except Violation as violation:
-            if player.applying is not None and violation.clause == "PROC-EXCEPTION":
-                observer.follow(player.applying)
-                for belief in observer.beliefs:
-                    scores[type(belief)][0 if belief.reaches_beyond(len(player.batch)) else 1] += 1
-        except (SoloFailure, IllFormed):
-            return
-
-    def compare(self, observer: Observer, outcome: Outcome, scores: dict[type[Belief], list[int]]) -> None:
-        """One step of score."""
-        differing = dict(observer.differing(outcome))
-        passed = passes(outcome, self.oracle)
-        for belief in observer.beliefs:
-            if belief in differing:
-                scores[type(belief)][0 if differing[belief] else 1] += 1
-            elif not passed:
-                scores[type(belief)][1] += 1
+    def trial(self, faults: Iterable[type[Belief]]) -> Trial:
+        """A trial of these faults, in which nothing has been played."""
+        return Trial(self.player, self.oracle, self.uses, {fault: Score() for fault in faults})
 
     def is_wrong_standing(self, history: History, violation: Violation) -> bool:
         """Whether the row is wrong too when the same batch is added in one step, so that what moved is not to blame."""

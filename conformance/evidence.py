@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from logitsproc.conformance.bindings import CannotRun
-from logitsproc.conformance.checks import expected_at, is_idle_copy
+from logitsproc.conformance.checks import allows, expected_at, is_idle_copy
 from logitsproc.conformance.faults import Belief, Uses, clause_of
 from logitsproc.conformance.history import Step
 from logitsproc.conformance.kinds import Kind
 from logitsproc.conformance.oracles import Oracle, SoloFailure
 from logitsproc.conformance.player import Outcome, Player
 from logitsproc.reference.batch import SWAP, Batch, Update
-from logitsproc.reference.expectation import Expectation, admits
+from logitsproc.reference.expectation import Expectation
 from logitsproc.reference.request import Request
 
 OBSERVED_EVERY = 4
@@ -143,6 +143,7 @@ class Observer:
         self.beliefs = [fault(self.is_user) for fault in faults]
         self.oracle = oracle
         self.rows: dict[tuple[int, Request | None], Expectation | None] = {}
+        self.known_to_differ: dict[tuple[int, Request | None], bool] = {}
 
     def is_user(self, request: Request) -> bool:
         """Whether the request uses the subject; asked once for each."""
@@ -153,6 +154,7 @@ class Observer:
     def follow(self, outcome: Outcome) -> None:
         """Shows every fault the update."""
         self.rows.clear()
+        self.known_to_differ.clear()
         for belief in self.beliefs:
             belief.follow(outcome.update, outcome.step)
 
@@ -166,19 +168,24 @@ class Observer:
         """The faults that would have answered otherwise than the model, and whether the subject answered as they do."""
         assert outcome.values is not None
         for belief in self.beliefs:
-            believed = [(row, belief.at(row)) for row in range(len(outcome.batch))]
-            others = [(row, request) for row, request in believed if request is not outcome.batch[row]]
+            others = [(row, it) for row, held in enumerate(outcome.batch) if (it := belief.at(row)) is not held]
             if any(self.differs(outcome, row, request) for row, request in others):
                 yield belief, all(self.is_answer(outcome, row, request) for row, request in others)
 
     def differs(self, outcome: Outcome, row: int, believed: Request | None) -> bool:
-        """Whether the model allows nothing that serving the believed request allows, at this row."""
+        """Whether the model allows nothing that serving the believed request allows, at this row; found once a step."""
+        if (row, believed) not in self.known_to_differ:
+            self.known_to_differ[row, believed] = self.is_other(outcome, row, believed)
+        return self.known_to_differ[row, believed]
+
+    def is_other(self, outcome: Outcome, row: int, believed: Request | None) -> bool:
+        """What `differs` says."""
         predicted, expected = self.row(outcome, believed, row), self.row(outcome, outcome.batch[row], row)
         if predicted is None or expected is None:
             return False
         if predicted.low == expected.low:
             return False
-        return not (admits(expected, predicted.low) or admits(predicted, expected.low))
+        return not (allows(expected, predicted.low) or allows(predicted, expected.low))
 
     def is_answer(self, outcome: Outcome, row: int, believed: Request | None) -> bool:
         """Whether the subject's row is what serving the believed request allows."""
@@ -186,7 +193,7 @@ class Observer:
         predicted = self.row(outcome, believed, row)
         if predicted is None:
             return False
-        return admits(predicted, outcome.values[row])
+        return allows(predicted, outcome.values[row])
 
     def row(self, outcome: Outcome, request: Request | None, row: int) -> Expectation | None:
         """What the row is for a request, or for nobody; computed once a step.

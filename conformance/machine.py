@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisException
+from hypothesis.internal.conjecture.data import ConjectureData
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.stateful import (
+    Rule,
     RuleBasedStateMachine,
+    RuleStrategy,
     initialize,
     precondition,
     rule,
@@ -27,15 +30,19 @@ from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL, Batch
 from logitsproc.reference.producer import ELIDED, EXPLICIT
 from logitsproc.reference.request import Request
 
+T = TypeVar("T")
 BACKEND = "logitsproc"
 MAX_ROWS = 4
 SUBSETS = 1 << MAX_ROWS
+CHAINS = 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3
 WIDE_ROWS = 12
 ONE_IN = 8
 TOKENS = (1, 2, 1, 2, 3, 1, 2, 5, 5, 0)
 """Output tokens come from this cycle, in which tokens and pairs of tokens come back."""
 PROMPTS = ((5, 1, 3), (3,), (4, 0, 4), (0, 6, 3, 0, 1) * 4)
 STEPS = 30
+CHANCES = 16
+"""How many chances, evenly spread, a rule can have to be kept in a history."""
 PALETTE_MIX = ("dense", "dense", "ties", "mixed")
 OPTION_MIX: tuple[frozenset[str], ...] = (
     frozenset(),
@@ -214,6 +221,42 @@ class Independent(HypothesisProvider):
 AVAILABLE_PROVIDERS[BACKEND] = f"{Independent.__module__}.{Independent.__name__}"
 
 
+class Swarm(RuleStrategy):
+    """Hypothesis' choice of a rule, with fewer draws, of which each costs about as much as the model's step.
+
+    As there, most histories lack some rules, each history with a chance of its own; here which they are is one number,
+    drawn with the first rule, and not one draw and more for every rule that is tried.
+    """
+
+    kept: Sequence[Rule] = ()
+
+    def do_draw(self, data: ConjectureData) -> tuple[Rule, dict[str, Any]]:
+        """A rule that is kept and may run now, or one that may run, and its argument."""
+        if not self.kept:
+            self.kept = some_of(self.rules, data.draw_integer(0, CHANCES ** (len(self.rules) + 1) - 1))
+        allowed = self.allowed(self.kept) or self.allowed(self.rules)
+        chosen = allowed[data.draw_integer(0, len(allowed) - 1)]
+        return chosen, {name: data.draw(strategy) for name, strategy in chosen.arguments_strategies.items()}
+
+    def allowed(self, rules: Sequence[Rule]) -> list[Rule]:
+        """Those of the rules whose preconditions are met."""
+        return [
+            rule
+            for rule in rules
+            if not rule.preconditions or all(is_met(self.machine) for is_met in rule.preconditions)
+        ]
+
+
+def some_of(items: Sequence[T], code: int) -> list[T]:
+    """The items whose digit reaches the first digit, or none of whose fellows has a larger one.
+
+    >>> some_of("abc", 3 + CHANCES * 4 + CHANCES**3 * 2), some_of("abc", 3 + CHANCES * 2)
+    (['a'], ['a'])
+    """
+    least, *given = digits(code, *[CHANCES] * (len(items) + 1))
+    return [item for item, digit in zip(items, given, strict=True) if digit >= min(least, max(given))]
+
+
 class Enough(BaseException):
     """There is to be no other history; not an Exception, so that Hypothesis does not take it for a failure."""
 
@@ -229,17 +272,15 @@ class Machine(RuleBasedStateMachine):
         if not self.dead and not self.drive.begin():
             raise Enough
         self.session: Session | None = None
+        self._rules_strategy = Swarm(self)
 
-    @initialize(
-        code=st.integers(0, 2 * len(PALETTE_MIX) * len(OPTION_MIX) * 4 * ROWS * ONE_IN - 1),
-        first=st.integers(0, 4 * 16**3 - 1),
-    )
-    def begin(self, code: int, first: int) -> None:
+    @initialize(code=st.integers(0, 2 * len(PALETTE_MIX) * len(OPTION_MIX) * 4 * ROWS * ONE_IN * 4 * 16**3 - 1))
+    def begin(self, code: int) -> None:
         """Draws the vocabulary, the logits, the options, the dialect, whether ids come late, and who is there first."""
         if self.dead:
             return
-        vocab, mix, options, dialect, late, offset, width = digits(
-            code, 2, len(PALETTE_MIX), len(OPTION_MIX), 2, 2, ROWS, ONE_IN
+        vocab, mix, options, dialect, late, offset, width, count, *which = digits(
+            code, 2, len(PALETTE_MIX), len(OPTION_MIX), 2, 2, ROWS, ONE_IN, 4, 16, 16, 16
         )
         vocabs = self.drive.draw.vocabs
         header = History(
@@ -253,7 +294,6 @@ class Machine(RuleBasedStateMachine):
         wide = self.drive.draw.wide and width == 0
         player, capacity = self.drive.player(header), WIDE_ROWS if wide else MAX_ROWS
         self.session = Session(header, spoken, player, Lowering(spoken), bool(late), capacity)
-        count, *which = digits(first, 4, 16, 16, 16)
         if count:
             self.plan(come=self.arrivals(which * 4 if wide else which[:count]))
 
@@ -389,17 +429,17 @@ class EngineMachine(Machine):
         if not self.dead and self.session:
             self.session.waiting += [name for name in leave if name not in self.session.live]
 
-    @rule(code=st.integers(0, 3 * 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3 - 1))
+    @rule(code=st.integers(0, 3 * CHAINS - 1))
     def reorder(self, code: int) -> None:
         """Swaps, chained; with a token each, or alone in the step."""
-        alone, chain = digits(code, 3, 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3)
+        alone, chain = digits(code, 3, CHAINS)
         swaps = swap_chain(chain, len(self.session.live) if self.session else 0)
         self.plan(swaps=swaps, growth=() if alone == 0 else self.one_each())
 
-    @rule(code=st.integers(0, SUBSETS * 3 * 256 - 1), chain=st.integers(0, 3 * MAX_ROWS * (MAX_ROWS - 1) ** 3 - 1))
-    def churn(self, code: int, chain: int) -> None:
+    @rule(code=st.integers(0, SUBSETS * 3 * 256 * CHAINS - 1))
+    def churn(self, code: int) -> None:
         """Everything in one step: some finish, some arrive, the batch condenses and is reordered."""
-        mask, count, first, second = digits(code, SUBSETS, 3, 16, 16)
+        mask, count, first, second, chain = digits(code, SUBSETS, 3, 16, 16, CHAINS)
         leave = self.leavers(mask)
         come = self.arrivals([first, second][:count], len(leave))
         size = len(self.session.live) - len(leave) + len(come) if self.session else 0
@@ -409,12 +449,12 @@ class EngineMachine(Machine):
 class LiteralMachine(Machine):
     """Every well-formed update."""
 
-    @rule(code=st.integers(0, SUBSETS * 3 * 16**2 * 8**2 - 1), moves=st.integers(0, 12 * 4**4 - 1))
-    def literal(self, code: int, moves: int) -> None:
+    @rule(code=st.integers(0, SUBSETS * 3 * 16**2 * 8**2 * 12 * 4**4 - 1))
+    def literal(self, code: int) -> None:
         """Any rows removed, any rows added at, any moves; what the list law gives no meaning is left out."""
         if self.dead or not self.session:
             return
-        mask, count, first, second, at, then = digits(code, SUBSETS, 3, 16, 16, 8, 8)
+        mask, count, first, second, at, then, moves = digits(code, SUBSETS, 3, 16, 16, 8, 8, 12 * 4**4)
         batch = self.session.player.batch
         removed = tuple(row for row, held in enumerate(batch) if held and mask >> row & 1)
         added = self.literal_adds([(first, at), (second, then)][:count], removed)

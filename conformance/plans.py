@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from logitsproc.conformance.history import Added, Growth, History, Step, new_request, to_update
 from logitsproc.reference.batch import SWAP, Batch, IllFormed, apply_update
 from logitsproc.reference.producer import ELIDED, EXPLICIT, engine_step
 from logitsproc.reference.request import Request
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ def rename_item(item: Plan | Step, names: dict[str, str]) -> Plan | Step:
     return replace(item, growth=growth, added=added)
 
 
-def without(items: Sequence[Plan | Step], index: int) -> tuple[Plan | Step, ...]:
+def without(items: Sequence[T], index: int) -> tuple[T, ...]:
     """The items less one."""
     return (*items[:index], *items[index + 1 :])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,6 +98,7 @@ class Player:
     arrivals: dict[str, Arrival] = field(default_factory=dict)
     live: dict[str, list[int]] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, Any] = field(default_factory=dict)
     count: int = 0
     applying: Outcome | None = None
     padding: torch.Tensor | None = None
@@ -202,9 +204,15 @@ class Player:
     def check_params(self, step: Step) -> None:
         """PROC-READONLY: the params of a request that was just added are what was asked, else Violation."""
         for add in step.added:
-            asked = self.subject.binding.make_params(dict(self.requests[add.request].params))
-            if not keeps_arguments(asked, self.params[add.request]):
+            if not keeps_arguments(self.asked_of(add.request), self.params[add.request]):
                 raise Violation("PROC-READONLY", f"update_state changed the params of {add.request}", self.count)
+
+    def asked_of(self, name: str) -> Any:
+        """The params that a request asked for, as an object that the subject is never handed."""
+        params = self.requests[name].params
+        if (key := repr(params)) not in self.asked:
+            self.asked[key] = self.subject.binding.make_params(dict(params))
+        return self.asked[key]
 
     def check_lists(self, method: str, step: Step) -> None:
         """PROC-READONLY: the subject has changed no list of token ids, else Violation."""
@@ -234,7 +242,7 @@ class Player:
 
     def logits(self, rows: Palette, chosen: list[int]) -> torch.Tensor:
         """A new [rows, vocab] tensor; a slice of a wider one if the history is strided."""
-        plain = rows.tensor[torch.tensor(chosen, dtype=torch.long)].to(dtype_of(self.header))
+        plain = rows.tensor.index_select(0, positions(tuple(chosen))).to(dtype_of(self.header))
         if STRIDED not in self.header.options:
             return plain
         wide = torch.cat([plain, torch.full((len(chosen), PADDING), PADDING_VALUE, dtype=plain.dtype)], dim=1)
@@ -269,6 +277,13 @@ def guarded(clause: str, step: int, name: str, function: Callable[..., Any], *ar
         raise
     except BaseException as error:
         raise Violation(clause, f"{name} raised {one_line(error)}{where(error)}", step) from error
+
+
+@functools.lru_cache(maxsize=1024)
+def positions(rows: tuple[int, ...]) -> torch.Tensor:
+    """Rows of a palette as an index."""
+    with torch.inference_mode(False):
+        return torch.tensor(rows, dtype=torch.long)
 
 
 def land(output: list[int], live: list[int], growth: Growth) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from itertools import combinations, product
 from typing import Any
 
 from logitsproc.conformance.history import Arrival, Growth, Step
 from logitsproc.conformance.logits import ROW_STRIDE, ROWS, STEP_STRIDE
-from logitsproc.conformance.plans import Case, Plan, renamed, without
+from logitsproc.conformance.plans import Case, Plan, rename_item, renamed, without
 from logitsproc.reference.producer import ELIDED
 
 ATTEMPTS = 1500
@@ -39,6 +40,7 @@ def candidates(case: Case, vocab: int, plain: dict[str, Any]) -> Iterator[Case]:
     """Smaller cases, the greatest savings first."""
     yield from fewer_items(case)
     yield from fewer_requests(case)
+    yield from staying(case)
     yield from smaller_items(case)
     yield from simpler_header(case, vocab)
     yield from simpler_requests(case, plain)
@@ -80,6 +82,19 @@ def forget(item: Plan | Step, name: str) -> Plan | Step:
     return replace(item, growth=growth, added=added)
 
 
+def staying(case: Case) -> Iterator[Case]:
+    """The case in which a request that leaves stays, in the place of one that comes in the same step."""
+    for index, item in enumerate(case.items):
+        if isinstance(item, Plan):
+            for gone, (new, _) in product(item.leave, item.come):
+                leave = tuple(name for name in item.leave if name != gone)
+                come = tuple((name, fresh) for name, fresh in item.come if name != new)
+                later = (replace(item, leave=leave, come=come), *case.items[index + 1 :])
+                names = {name: name for name in case.header.requests} | {new: gone}
+                items = (*case.items[:index], *(rename_item(other, names) for other in later))
+                yield replace(case, items=items)
+
+
 def smaller_items(case: Case) -> Iterator[Case]:
     """The case with one thing less in one item."""
     for index, item in enumerate(case.items):
@@ -111,7 +126,7 @@ def smaller_item(item: Plan | Step) -> Iterator[Plan | Step]:
         value: Any = getattr(item, field.name)
         if isinstance(value, tuple):
             for place in range(len(value)):
-                less: dict[str, Any] = {field.name: value[:place] + value[place + 1 :]}
+                less: dict[str, Any] = {field.name: without(value, place)}
                 yield replace(item, **less)
     for place, growth in enumerate(item.growth):
         simpler = []
@@ -129,9 +144,19 @@ def smaller_item(item: Plan | Step) -> Iterator[Plan | Step]:
     if item.applies == 0:
         yield replace(item, applies=1)
     if isinstance(item, Plan):
+        yield from arranged(item)
         yield from lower_swaps(item)
     if isinstance(item, Plan) and any(fresh for _, fresh in item.come):
         yield replace(item, come=tuple((name, False) for name, _ in item.come))
+
+
+def arranged(plan: Plan) -> Iterator[Plan]:
+    """The plan with a swap less, and two that come in each other's place."""
+    for place in range(len(plan.swaps)):
+        for one, other in combinations(plan.come, 2):
+            exchange = {one: other, other: one}
+            come = tuple(exchange.get(each, each) for each in plan.come)
+            yield replace(plan, swaps=without(plan.swaps, place), come=come)
 
 
 def lower_swaps(plan: Plan) -> Iterator[Plan]:

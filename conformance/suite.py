@@ -15,7 +15,7 @@ import torch
 
 from logitsproc.conformance.bindings import VLLM, CannotRun, Subject, one_line, refuse_abstract
 from logitsproc.conformance.checks import judge
-from logitsproc.conformance.diagnosis import Diagnosis, Doctor
+from logitsproc.conformance.diagnosis import Diagnosis, Doctor, Trial
 from logitsproc.conformance.evidence import OBSERVED_EVERY, Evidence, Observer, witness
 from logitsproc.conformance.faults import FAULTS, Belief
 from logitsproc.conformance.findings import Finding
@@ -67,7 +67,7 @@ DEFAULT_SEED = 0
 VOCABS = (SMALLEST_VOCAB, 64)
 MAX_VOCAB = 1 << 18
 CANARY_HISTORIES = 100
-CASES_FOR_DIAGNOSIS = 60
+TRIAL_HISTORIES = 60
 OUT_OF_SCOPE_LIMIT = 10
 ENOUGH_BEYOND = 60
 JUDGED_SHARE = 0.5
@@ -470,7 +470,7 @@ class Run:
             self.oracle,
             self.uses,
             self.settings.kind,
-            self.cases_for_diagnosis,
+            self.hold,
         )
         return doctor.diagnose(history, violation)
 
@@ -504,23 +504,23 @@ class Run:
             return None
         return None
 
-    def cases_for_diagnosis(self) -> Iterator[Case]:
-        """Histories to tell faults apart by, as many as time allows; nothing is judged while they are made."""
-        made: list[Case] = []
-        enough = (time.monotonic() + self.end) / 2
+    def hold(self, trial: Trial) -> None:
+        """Plays histories to tell faults apart by, until that is settled or time is up; nothing is judged."""
+
+        def step(player: Player, outcome: Outcome) -> None:
+            if time.monotonic() > self.end:
+                raise Enough
+            trial.step(player, outcome)
+
         drive = Drive(
-            partial(Player, self.settings.subject),
+            trial.begin,
             REACHABLE if self.settings.subject.reachable else LITERAL,
             self.draw,
-            lambda player, outcome: None,
-            begin=lambda: time.monotonic() < enough,
-            counts=lambda case, violation: False,
-            finish=made.append,
+            step,
+            begin=lambda: not trial.is_settled() and time.monotonic() < self.end,
+            counts=trial.counts,
         )
-        explore(drive, CASES_FOR_DIAGNOSIS, self.settings.seed + 1)
-        for case in made:
-            if time.monotonic() < self.end:
-                yield case
+        explore(drive, TRIAL_HISTORIES, self.settings.seed + 1)
 
     def results(self, failure: Failure | None, beyond: list[Beyond]) -> list[ClauseResult]:
         """How every clause that a processor owes fared."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 SWALLOWED = 3
@@ -35,11 +37,16 @@ class Watch:
         finally:
             self.inside = False
 
-    def tick(self, *_: object) -> None:
-        """The timer's handler: interrupts the call, and ends the process when the call will not be interrupted."""
+    def tick(self, _: int, frame: FrameType | None) -> None:
+        """The timer's handler: interrupts the call, and ends the process when the call will not be interrupted.
+
+        Out of the garbage collector nothing can be raised; the next tick finds the call again.
+        """
         stuck, self.last_tick = self.inside and self.last_tick == self.calls, self.calls
         if not stuck:
             self.raised = 0
+            return
+        if is_collecting(frame):
             return
         self.raised += 1
         if self.raised > SWALLOWED:
@@ -65,6 +72,14 @@ class Watch:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler)
             signal.setitimer(signal.ITIMER_REAL, *timer)
+
+
+def is_collecting(frame: FrameType | None) -> bool:
+    """Whether the frame is in a callback of the garbage collector."""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None and frame.f_code not in callbacks:
+        frame = frame.f_back
+    return frame is not None
 
 
 WATCH = Watch()

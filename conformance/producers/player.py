@@ -68,6 +68,7 @@ class ProducerPlayer:
     arrivals: dict[str, Arrival] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, Any] = field(default_factory=dict)
     live: dict[str, list[int]] = field(default_factory=dict)
     known: dict[str, Any] = field(default_factory=dict)
     handed: list[Snapshot] = field(default_factory=list)
@@ -94,11 +95,14 @@ class ProducerPlayer:
         self.requests[name] = new_request(name, arrival)
         self.arrivals[name] = arrival
         self.live[name] = list(arrival.output)
-        self.params[name] = self.made(name)
+        self.params[name] = self.subject.binding.make_params(dict(arrival.params))
 
-    def made(self, name: str) -> Any:
-        """The params that a request asked for, as another object of the host's."""
-        return self.subject.binding.make_params(dict(self.arrivals[name].params))
+    def asked_of(self, name: str) -> Any:
+        """The params that a request asked for, as an object that the producer is never handed."""
+        params = self.arrivals[name].params
+        if (key := repr(params)) not in self.asked:
+            self.asked[key] = self.subject.binding.make_params(dict(params))
+        return self.asked[key]
 
     def play(self, step: Step) -> Emission:
         """Plays one step, which the reference producer laid out from these rows; raises Violation for an exception."""
@@ -205,7 +209,7 @@ class ProducerPlayer:
         self.known[likely.name] = output
         asked = self.arrivals[likely.name].prompt
         own_prompt = ids_of(prompt) == ids_of(asked) and ids_of(likely.prompt) == ids_of(asked)
-        return Handed(likely, owner is not None, own_prompt and keeps_arguments(self.made(likely.name), params))
+        return Handed(likely, owner is not None, own_prompt and keeps_arguments(self.asked_of(likely.name), params))
 
     def likely(self, params: Any, prompt: Any) -> Request | None:
         """The request that has this params object, or one that asked for the same with this prompt."""
