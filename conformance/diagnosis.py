@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from logitsproc.conformance.bindings import Subject
 from logitsproc.conformance.checks import expected, is_admitted, row_is_right, wrong_signs
 from logitsproc.conformance.evidence import Observer, update_occasions
 from logitsproc.conformance.faults import FAULTS, Belief, account, clause_of
 from logitsproc.conformance.history import Added, History, Sight, Step, batches, grow, new_request, to_update
 from logitsproc.conformance.kinds import Kind
+from logitsproc.conformance.logits import Palette
 from logitsproc.conformance.oracles import Oracle, SoloFailure, grown_alone, run_alone
 from logitsproc.conformance.plans import Case
 from logitsproc.conformance.player import Outcome, Player, Violation, shown
@@ -191,23 +193,33 @@ class Doctor:
         return is_admitted(expectation, row.tolist())
 
     def row_clause(self, history: History, violation: Violation) -> str:
-        """The clause of the transformation that the request alone breaks already."""
-        request, expectation = violation.request, violation.expectation
+        """The clause of the transformation that the request alone breaks already.
+
+        Of a row that is wrong by little others are asked for too: what is wrong by more elsewhere is no rounding.
+        """
+        request, expectation, rows = violation.request, violation.expectation, violation.rows
         assert request is not None
         assert expectation is not None
-        expectation = self.expected_alone(request, violation)
+        assert rows is not None
         if self.kind is None:
-            return "PROC-UNTOUCHED" if expectation.untouched else "PROC-FUNCTION"
-        assert violation.rows is not None
+            return "PROC-UNTOUCHED" if self.expected_alone(request, violation).untouched else "PROC-FUNCTION"
         subject = self.player(replace(history, steps=(), requests={})).subject
         try:
-            got = run_alone(subject, request, violation.rows, violation.pick).tolist()
+            found = self.blamed(subject, request, rows, violation.pick)
+            if found in self.kind.numerics:
+                blamed = (self.blamed(subject, request, rows, pick) for pick in range(len(rows.values)))
+                found = next((clause for clause in blamed if clause not in (None, *self.kind.numerics)), found)
         except SoloFailure:
             return "PROC-EXCEPTION"
+        return found or "PROC-UNTOUCHED"
+
+    def blamed(self, subject: Subject, request: Request, rows: Palette, pick: int) -> str | None:
+        """The clause that a row breaks when the request is alone; None where it is right."""
+        assert self.kind is not None
+        got = run_alone(subject, request, rows, pick).tolist()
+        expectation = self.oracle.expect(request, rows, pick, is_greedy(request.params))
         wrong = refused(expectation, got) or wrong_signs(expectation, got)
-        if not wrong:
-            return "PROC-UNTOUCHED"
-        return self.kind.blames(request, violation.logits, got, wrong[0])
+        return self.kind.blames(request, rows.values[pick], got, wrong[0]) if wrong else None
 
     def beside_others(self, history: History, violation: Violation) -> str | None:
         """The clause of the kind that a row breaks which is right alone."""

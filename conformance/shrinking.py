@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from itertools import combinations, product
-from typing import Any
+from functools import partial
+from itertools import combinations, count, permutations, product
+from typing import Any, TypeVar
 
 from logitsproc.conformance.history import Arrival, Growth, Step
 from logitsproc.conformance.logits import ROW_STRIDE, ROWS, STEP_STRIDE
-from logitsproc.conformance.plans import Case, Plan, rename_item, renamed, without
+from logitsproc.conformance.plans import Case, Plan, lower, name_of, rename_item, renamed, without
+from logitsproc.reference.batch import SWAP
 from logitsproc.reference.producer import ELIDED
 
 ATTEMPTS = 1500
 LOW_ROWS = 4
+FEW = 12
+T = TypeVar("T")
 Fails = Callable[[Case], bool]
 
 
 def shrink(case: Case, fails: Fails, vocab: int, plain: dict[str, Any]) -> Case:
-    """The smallest case found that still fails; each pass starts again after a success until none has any.
+    """The smallest case found that still fails; after a success the same change is tried again, then the others.
 
     vocab: the smallest vocabulary that may be played. plain: the params of a request that asks for nothing.
     """
-    left = ATTEMPTS
+    changes: tuple[Callable[[Case], Iterator[Case]], ...] = (
+        fewer_items,
+        fewer_requests,
+        fewer_rows,
+        plainer,
+        staying,
+        afresh,
+        smaller_items,
+        partial(simpler_header, vocab=vocab),
+        partial(simpler_requests, params=plain),
+        partial(fewer_at_once, plain=plain),
+        literally,
+    )
+    attempts = iter(range(ATTEMPTS))
+
+    def still_fails(smaller: Case) -> bool:
+        return next(attempts, None) is not None and fails(smaller)
+
     changed = True
-    while changed and left > 0:
+    while changed:
         changed = False
-        for smaller in candidates(case, vocab, plain):
-            if left <= 0:
-                break
-            left -= 1
-            if fails(smaller):
-                case, changed = smaller, True
-                break
+        for change in changes:
+            while found := next(filter(still_fails, change(case)), None):
+                case, changed = found, True
     return renamed(case)
-
-
-def candidates(case: Case, vocab: int, plain: dict[str, Any]) -> Iterator[Case]:
-    """Smaller cases, the greatest savings first."""
-    yield from fewer_items(case)
-    yield from fewer_requests(case)
-    yield from staying(case)
-    yield from smaller_items(case)
-    yield from simpler_header(case, vocab)
-    yield from simpler_requests(case, plain)
 
 
 def fewer_items(case: Case) -> Iterator[Case]:
@@ -57,12 +64,122 @@ def fewer_items(case: Case) -> Iterator[Case]:
 
 
 def fewer_requests(case: Case) -> Iterator[Case]:
-    """The case without one request, wherever it is mentioned."""
-    for name in reversed(case.header.requests):
-        kept = {other: arrival for other, arrival in case.header.requests.items() if other != name}
-        items = tuple(forget(item, name) for item in case.items)
-        smaller = replace(case, header=replace(case.header, requests=kept), items=items)
-        yield from with_either_logits(smaller, ROW_STRIDE)
+    """The case without a half, a quarter and so on of the requests, down to each of them, wherever it is mentioned."""
+    names = list(case.header.requests)
+    size = len(names)
+    while size := size // 2:
+        for start in reversed(range(0, len(names), size)):
+            yield from with_either_logits(without_requests(case, names[start : start + size]), ROW_STRIDE)
+
+
+def fewer_rows(case: Case) -> Iterator[Case]:
+    """The case without one of its rows."""
+    for row in range(highest_row(case) + 1):
+        if (closed := without_row(case, row)) != case:
+            yield from with_either_logits(closed, ROW_STRIDE)
+
+
+def highest_row(case: Case) -> int:
+    """The highest row that an item names, or -1."""
+    return max((row for item in case.items for row in rows_of(item)), default=-1)
+
+
+def rows_of(item: Plan | Step) -> tuple[int, ...]:
+    """The rows that an item names."""
+    if isinstance(item, Plan):
+        return tuple(row for pair in item.swaps for row in pair)
+    moved = (row for source, destination, _ in item.moved for row in (source, destination))
+    return (*item.removed, *(add.row for add in item.added), *moved)
+
+
+def without_row(case: Case, row: int) -> Case:
+    """The case without what names this row, and with those above it one lower."""
+    return replace(case, items=tuple(closed(item, row) for item in case.items))
+
+
+def closed(item: Plan | Step, row: int) -> Plan | Step:
+    """The item without what names this row, and with those above it one lower."""
+
+    def down(other: int) -> int:
+        return other - (other > row)
+
+    if isinstance(item, Plan):
+        return replace(
+            item, swaps=tuple((down(one), down(other)) for one, other in item.swaps if row not in (one, other))
+        )
+    return replace(
+        item,
+        removed=tuple(down(other) for other in item.removed if other != row),
+        added=tuple(replace(add, row=down(add.row)) for add in item.added if add.row != row),
+        moved=tuple(
+            (down(source), down(destination), direction)
+            for source, destination, direction in item.moved
+            if row not in (source, destination)
+        ),
+    )
+
+
+def fewer_at_once(case: Case, plain: dict[str, Any]) -> Iterator[Case]:
+    """The case, when it is small, with two things less: only together do they leave a failing case."""
+    names = list(case.header.requests)
+    if len(names) > FEW:
+        return
+    for first, second in combinations(range(len(case.items)), 2):
+        yield replace(case, items=without(without(case.items, second), first))
+    for pair in combinations(names, 2):
+        yield from with_either_logits(without_requests(case, pair), ROW_STRIDE)
+    for name, other in permutations(names, 2):
+        yield with_arrivals(without_requests(case, [other]), {name: case.header.requests[other]})
+    for name in names:
+        fewer = without_requests(case, [name])
+        yield from reordered(fewer)
+        yield from (without_row(fewer, row) for row in range(highest_row(case) + 1))
+        arrival = case.header.requests[name]
+        landed = sum(len(growth.tokens) for item in case.items for growth in item.growth if growth.request == name)
+        for less in lower_numbers(arrival, landed):
+            yield ungrown(with_arrivals(case, {name: less}))
+        unswapped = tuple(replace(item, swaps=()) if isinstance(item, Plan) else item for item in case.items)
+        if unswapped != case.items:
+            yield replace(with_arrivals(case, {name: replace(arrival, params=plain)}), items=unswapped)
+
+
+def literally(case: Case) -> Iterator[Case]:
+    """Of a case that an engine does not make as a whole: the rows that its plans come to, in their place."""
+    if len({type(item) for item in case.items}) > 1:
+        yield replace(case, items=lower(case).steps)
+
+
+def reordered(case: Case) -> Iterator[Case]:
+    """The case with two that come at the same time in each other's place."""
+    for index, item in enumerate(case.items):
+        if isinstance(item, Plan):
+            for come in exchanged(item.come):
+                yield replace(case, items=(*case.items[:index], replace(item, come=come), *case.items[index + 1 :]))
+
+
+def without_requests(case: Case, names: Sequence[str]) -> Case:
+    """The case as if these had never been."""
+    kept = {name: arrival for name, arrival in case.header.requests.items() if name not in names}
+    items = case.items
+    for name in names:
+        items = tuple(forget(item, name) for item in items)
+    return replace(case, header=replace(case.header, requests=kept), items=items)
+
+
+def plainer(case: Case) -> Iterator[Case]:
+    """The case without any growth, and with nothing but plain prompts."""
+    requests = {name: replace(each, prompt=Arrival().prompt) for name, each in case.header.requests.items()}
+    yield from (other for other in (ungrown(case), with_arrivals(case, requests)) if other != case)
+
+
+def ungrown(case: Case) -> Case:
+    """The case in which no ids land."""
+    return replace(case, items=tuple(replace(item, growth=()) for item in case.items))
+
+
+def with_arrivals(case: Case, changed: dict[str, Arrival]) -> Case:
+    """The case with these requests as they are here."""
+    return replace(case, header=replace(case.header, requests=case.header.requests | changed))
 
 
 def with_either_logits(case: Case, shift: int) -> Iterator[Case]:
@@ -80,6 +197,25 @@ def forget(item: Plan | Step, name: str) -> Plan | Step:
         return replace(item, growth=growth, leave=leave, come=come)
     added = tuple(add for add in item.added if add.request != name)
     return replace(item, growth=growth, added=added)
+
+
+def afresh(case: Case) -> Iterator[Case]:
+    """The case in which another request that asks for the same comes in the place of one that comes back."""
+    for index, item in enumerate(case.items):
+        if isinstance(item, Plan):
+            before = {name for other in case.items[:index] if isinstance(other, Plan) for name, _ in other.come}
+            yield from (renewed(case, index, item, name) for name, _ in item.come if name in before)
+
+
+def renewed(case: Case, index: int, item: Plan, name: str) -> Case:
+    """The case with a new name for a request from the item on in which it comes back."""
+    arrivals = case.header.requests
+    new = next(other for number in count() if (other := name_of(number)) not in arrivals)
+    here = replace(item, come=tuple((new if other == name else other, fresh) for other, fresh in item.come))
+    names = {other: other for other in arrivals} | {name: new}
+    later = (rename_item(other, names) for other in case.items[index + 1 :])
+    header = replace(case.header, requests=arrivals | {new: arrivals[name]})
+    return replace(case, header=header, items=(*case.items[:index], here, *later))
 
 
 def staying(case: Case) -> Iterator[Case]:
@@ -144,8 +280,12 @@ def smaller_item(item: Plan | Step) -> Iterator[Plan | Step]:
     if item.applies == 0:
         yield replace(item, applies=1)
     if isinstance(item, Plan):
+        for pair in combinations(range(len(item.swaps)), 2):
+            yield replace(item, swaps=without(without(item.swaps, pair[1]), pair[0]))
         yield from arranged(item)
         yield from lower_swaps(item)
+    if isinstance(item, Step):
+        yield from settled(item)
     if isinstance(item, Plan) and any(fresh for _, fresh in item.come):
         yield replace(item, come=tuple((name, False) for name, _ in item.come))
 
@@ -153,20 +293,43 @@ def smaller_item(item: Plan | Step) -> Iterator[Plan | Step]:
 def arranged(plan: Plan) -> Iterator[Plan]:
     """The plan with a swap less, and two that come in each other's place."""
     for place in range(len(plan.swaps)):
-        for one, other in combinations(plan.come, 2):
-            exchange = {one: other, other: one}
-            come = tuple(exchange.get(each, each) for each in plan.come)
+        for come in exchanged(plan.come):
             yield replace(plan, swaps=without(plan.swaps, place), come=come)
 
 
+def settled(step: Step) -> Iterator[Step]:
+    """The step with a move less, and what is moved added where it goes."""
+    for place, (source, destination, direction) in enumerate(step.moved):
+        rows = {source: destination, destination: source} if direction == SWAP else {source: destination}
+        added = tuple(replace(add, row=rows.get(add.row, add.row)) for add in step.added)
+        if added != step.added:
+            yield replace(step, added=added, moved=without(step.moved, place))
+
+
+def exchanged(come: Sequence[T]) -> Iterator[tuple[T, ...]]:
+    """Those that come, with each two of them in each other's place."""
+    for pair in combinations(range(len(come)), 2):
+        yield in_place_of(come, *pair)
+
+
+def in_place_of(come: Sequence[T], one: int, other: int) -> tuple[T, ...]:
+    """Those that come, with two of them in each other's place, if they are that many."""
+    places = list(range(len(come)))
+    if max(one, other) < len(come):
+        places[one], places[other] = other, one
+    return tuple(come[place] for place in places)
+
+
 def lower_swaps(plan: Plan) -> Iterator[Plan]:
-    """The plan with one end of a swap at a lower row."""
+    """The plan with one end of a swap at a lower row, where something else stands, or what stood at that end."""
     for place, pair in enumerate(plan.swaps):
         for end, other in (pair, pair[::-1]):
             for row in range(min(end, LOW_ROWS)):
                 if row != other:
                     lower = (min(row, other), max(row, other))
-                    yield replace(plan, swaps=(*plan.swaps[:place], lower, *plan.swaps[place + 1 :]))
+                    lowered = replace(plan, swaps=(*plan.swaps[:place], lower, *plan.swaps[place + 1 :]))
+                    yield lowered
+                    yield replace(lowered, come=in_place_of(plan.come, row, end))
 
 
 def simpler_header(case: Case, vocab: int) -> Iterator[Case]:
@@ -190,7 +353,7 @@ def simpler_requests(case: Case, params: dict[str, Any]) -> Iterator[Case]:
     plain = Arrival(params)
     for index, (name, arrival) in enumerate(arrivals.items()):
         earlier = list(arrivals.values())[:index]
-        for changed in (*shorter_prompts(arrival, plain), *fewer_fields(arrival)):
+        for changed in (*shorter_prompts(arrival, plain), *fewer_fields(arrival), *lower_numbers(arrival)):
             yield replace(case, header=replace(case.header, requests=arrivals | {name: changed}))
         for other in [plain, *earlier]:
             simpler = replace(other, prompt=arrival.prompt)
@@ -217,6 +380,15 @@ def fewer_fields(arrival: Arrival) -> Iterator[Arrival]:
     for field in arrival.params if len(arrival.params) > 1 else ():
         kept = {name: value for name, value in arrival.params.items() if name != field}
         yield replace(arrival, params=kept)
+
+
+def lower_numbers(arrival: Arrival, by: int = 1) -> Iterator[Arrival]:
+    """The request with 1, or half, or so much less, for a whole number in one of its params."""
+    for field, value in arrival.params.items():
+        if type(value) is int:
+            for lower in dict.fromkeys((1, value // 2, value - by)):
+                if 0 < lower < value:
+                    yield replace(arrival, params=arrival.params | {field: lower})
 
 
 def size_of(arrival: Arrival) -> int:

@@ -19,7 +19,7 @@ from logitsproc.conformance.diagnosis import Diagnosis, Doctor, Trial
 from logitsproc.conformance.evidence import OBSERVED_EVERY, Evidence, Observer, witness
 from logitsproc.conformance.faults import FAULTS, Belief
 from logitsproc.conformance.findings import Finding
-from logitsproc.conformance.history import BFLOAT16, Arrival, Growth, History, new_request
+from logitsproc.conformance.history import BFLOAT16, STRIDED, Arrival, Growth, History, new_request
 from logitsproc.conformance.kinds import KINDS, SMALLEST_VOCAB, STAGES, Kind, Pool
 from logitsproc.conformance.loading import check_loading, require_pipeline
 from logitsproc.conformance.logits import palette
@@ -456,12 +456,18 @@ class Run:
 
     def named(self, history: History, violation: Violation, world: World) -> Failure:
         """The failure with its clause."""
-        if BFLOAT16 in history.options and self.replay(replace(history, options=history.options - {BFLOAT16})) is None:
+        if self.needs(history, BFLOAT16):
             return Failure(clauses()["PIPE-FLOAT"], history, violation, world, None, True)
+        if self.needs(history, STRIDED) and violation.expectation is not None and violation.expectation.untouched:
+            return Failure(clauses()["PROC-UNTOUCHED"], history, violation, world, None, True)
         if world.clause is not None and self.replay(ordinary(history)) is None:
             return Failure(clauses()[world.clause], history, violation, world, None, True)
         diagnosis = self.diagnose(history, violation)
         return Failure(clauses()[diagnosis.clause], history, violation, world, diagnosis.fault, True)
+
+    def needs(self, history: History, option: str) -> bool:
+        """Whether the history fails with the option only."""
+        return option in history.options and self.replay(replace(history, options=history.options - {option})) is None
 
     def diagnose(self, history: History, violation: Violation) -> Diagnosis:
         """Which clause it is."""

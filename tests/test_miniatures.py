@@ -50,6 +50,23 @@ def test_the_reference_catches_it_names_its_clause_and_shows_a_small_history(min
 
 
 @pytest.mark.parametrize(
+    ("miniature", "seed"),
+    [
+        ("AssumesContiguous", 9),
+        ("AppliesTwice", 15),
+        ("NaNIsLeast", 5),
+        ("StopsBefore", 3),
+        ("EnumeratesUsers", 11),
+    ],
+)
+def test_the_clause_is_named_also_where_the_first_history_shows_little(miniature: str, seed: int) -> None:
+    """Seeds with which another clause was named once."""
+    wrong = next(cls for cls in (*CONSUMERS, *ROWS) if cls.__name__ == miniature)
+    report = run(Settings(load_subject(wrong), kind_of(wrong), seed=seed))
+    assert named(report) == {clause_of(wrong)}
+
+
+@pytest.mark.parametrize(
     "miniature", [cls for cls in CONSUMERS if clauses()[clause_of(cls)].is_must], ids=lambda cls: cls.__name__
 )
 def test_the_solo_law_catches_it_too(miniature: type) -> None:

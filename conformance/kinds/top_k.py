@@ -46,6 +46,8 @@ def blames(request: Request, logits: Row, got: Row, token: int) -> str:
     """
     k = request.params.get("top_k", 0)
     if not 0 < k < len(logits):
+        if all(math.isnan(logit) for logit, after in zip(logits, got, strict=True) if not is_same(logit, after)):
+            return "TOPK-NONFINITE"
         return "TOPK-NEUTRAL" if only_masked(logits, got) else "PROC-UNTOUCHED"
     if any(math.isnan(logit) for logit in logits) or logits[token] == MASKED or len(logits) - logits.count(MASKED) <= k:
         return "TOPK-NONFINITE"

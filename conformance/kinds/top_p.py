@@ -80,7 +80,8 @@ def blames(request: Request, logits: Row, got: Row, token: int) -> str:
         return "TOPP-ONE"
     if is_about_right(logits, got, logit, p):
         return "NUM-MASS"
-    return "TOPP-TIES" if token in expectation.either and is_tied(logits, expectation) else "TOPP-PREFIX"
+    is_one_of_equals = token in expectation.either and is_tied(logits, expectation)
+    return "TOPP-TIES" if is_one_of_equals and got[token] != MASKED else "TOPP-PREFIX"
 
 
 def is_about_right(logits: Row, got: Row, logit: float, p: float) -> bool:
