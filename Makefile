@@ -13,7 +13,7 @@ VLLM := vllm.v1.sample.logits_processor
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help check test lint format check-vllm vllm-table check-engine engine-table bench usage record alarms readme clean
+.PHONY: help check test lint format check-vllm vllm-table check-engine engine-table bench usage record mutants-generic alarms readme clean
 
 help:
 	@echo "make check         judge the bundled processors and the reference producer"
@@ -24,6 +24,7 @@ help:
 	@echo "make bench         benchmarks, and the figures of README.md"
 	@echo "make usage         the table of what recordings and generated histories reach, in tests/recordings/README.md"
 	@echo "make record        the tables of public faults, in spec/track-record.md"
+	@echo "make mutants-generic  generic mutants of what has changed in reference/ and in optimized/'s bookkeeping: tests/mutants/generic.json"
 	@echo "make alarms        everything that is right for 1,000 seeds, on two cores: tests/mutants/alarms.json"
 	@echo "make readme        the output that README.md shows"
 
@@ -70,6 +71,9 @@ bench: $(VENV)/installed
 
 readme: $(VENV)/installed
 	$(BIN)/python tests/readme.py README.md
+
+mutants-generic: $(VENV)/installed
+	$(BIN)/python tests/mutants/generic.py
 
 alarms: $(VENV)/installed
 	mkdir -p tests/mutants

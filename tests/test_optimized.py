@@ -32,6 +32,7 @@ from logitsproc.optimized import (
 )
 from logitsproc.optimized.min_p import VISIT, mask_batch, mask_rows
 from logitsproc.optimized.penalties import penalise, penalties
+from logitsproc.optimized.seen import common_length
 
 Added = tuple[int, SamplingParams, list[int] | None, list[int]]
 
@@ -330,6 +331,7 @@ DOMAINS: dict[type[Any], dict[str, Domain]] = {
                 *([1], [], 5, True, "12", "", math.nan, HUGE, {(1,): 1.0}),
                 *({token: 1.0} for token in NO_IDS if token != [1]),
                 *({3: value} for value in (*NO_NUMBERS, 3.5e38, -1e39, 1e-38, -1e-40, 5e-324)),
+                {3: math.nextafter(LARGEST, math.inf)},
             ],
         )
     },
@@ -721,6 +723,28 @@ def test_a_replaced_list_is_counted_from_its_start(kind: type[Any]) -> None:
     processor.apply(logits.clone())
     processor.update_state(update(1, added=((0, USES[kind], None, [2, 3]),)))
     assert processor.apply(logits.clone()).ne(logits).nonzero()[:, 1].tolist() == [2, 3]
+
+
+class Watched(list[int]):
+    """A list that remembers by which positions and slices it was read."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        super().__init__(tokens)
+        self.read: list[Any] = []
+
+    def __getitem__(self, key: Any) -> Any:
+        self.read.append(key)
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize("changed", [*range(1, 18), 1000])
+def test_the_common_length_takes_as_many_reads_as_tokens_changed(changed: int) -> None:
+    one, other = ([1000 + place for place in range(1000)] + [end] * changed for end in (1, 2))
+    watched = Watched(one)
+    assert common_length(watched, other) == 1000
+    slices = [key for key in watched.read if isinstance(key, slice)]
+    assert len(slices) <= 1 + changed.bit_length()
+    assert len(watched.read) - len(slices) <= changed
 
 
 @pytest.mark.parametrize("vocab", [1, VOCAB, WIDE])

@@ -218,9 +218,11 @@ class Falsy:
         return row + 1
 
 
-def test_an_adapter_needs_both_answers() -> None:
+@pytest.mark.parametrize("answers", [[], ["is_argmax_invariant"], ["new_req_logits_processor"]])
+def test_an_adapter_needs_both_answers(answers: list[str]) -> None:
+    incomplete = type("Incomplete", (AdapterLogitsProcessor,), {name: vars(ByExtraArgs)[name] for name in answers})
     with pytest.raises(TypeError, match="abstract"):
-        AdapterLogitsProcessor(host_config(8, max_num_seqs=4), CPU, False)  # type: ignore[abstract]
+        incomplete(host_config(8, max_num_seqs=4), CPU, False)
 
 
 def test_an_adapter_loads_as_any_processor() -> None:

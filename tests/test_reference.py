@@ -9,7 +9,7 @@ from itertools import combinations, product
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL, Batch, IllFormed, Update, apply_update
@@ -31,7 +31,15 @@ from logitsproc.reference.row.repetition_penalty import repetition_penalty
 from logitsproc.reference.row.temperature import is_greedy, temperature
 from logitsproc.reference.row.top_k import keep_largest, top_k
 from logitsproc.reference.row.top_p import fewest, keep_mass, larger_masses, rival_masses, share, top_p
-from logitsproc.reference.validation import DOMAINS, has_floats, in_vocabulary, named_tokens, validate
+from logitsproc.reference.validation import (
+    DOMAINS,
+    has_floats,
+    in_vocabulary,
+    is_minus_one,
+    is_number,
+    named_tokens,
+    validate,
+)
 
 A, B, C, D, E, F, Z = (Request(name) for name in "ABCDEFZ")
 
@@ -585,6 +593,11 @@ def test_a_field_takes_what_is_in_its_domain_and_refuses_the_rest(field: str) ->
             validate({"another": "1", field: value})
 
 
+def test_what_is_a_number_and_what_is_minus_one() -> None:
+    assert [is_number(value) for value in (-1e308, 10**400, -INF, INF, NAN)] == [True, True, False, False, False]
+    assert [is_minus_one(value) for value in (-2, -1, 0, 1)] == [False, True, False, False]
+
+
 @pytest.mark.parametrize(
     ("params", "floats"),
     [
@@ -593,6 +606,7 @@ def test_a_field_takes_what_is_in_its_domain_and_refuses_the_rest(field: str) ->
         ({"logit_bias": {0: 0.0, 1: 1.1754943508222875e-38, 2: -3.4028234663852886e38}}, True),
         ({"logit_bias": {0: 1.0, 1: 1.17e-38}}, False),
         ({"logit_bias": {0: 1.0, 1: -3.403e38}}, False),
+        ({"logit_bias": {0: math.nextafter(3.4028234663852886e38, math.inf)}}, False),
         ({"temperature": 0.0, "repetition_penalty": 1.1754943508222875e-38}, True),
         ({"repetition_penalty": 8.507059173023462e37}, True),
         ({"repetition_penalty": 8.508e37}, False),
@@ -609,12 +623,8 @@ def test_every_token_that_is_named_is_looked_up() -> None:
     names = {"allowed_token_ids": [4], "stop_token_ids": [5], "logit_bias": {6: 1.0}, "bad_words_token_ids": [[7], [8]]}
     assert sorted(named_tokens(names)) == [4, 5, 6, 7, 8]
     assert not list(named_tokens(dict.fromkeys(names)))
-    assert [in_vocabulary({"allowed_token_ids": [0, token]}, 2) for token in (-1, 0, 1, 2)] == [
-        False,
-        True,
-        True,
-        False,
-    ]
+    known = [token for token in range(-1, 5) if in_vocabulary({"allowed_token_ids": [0, token]}, 2)]
+    assert known == [0, 1]
 
 
 def likely_tokens(row: list[float], share: float) -> list[float]:
@@ -685,6 +695,7 @@ def test_the_mass_before_a_token_is_between_what_is_surely_and_what_may_be_large
 
 
 @given(WEIGHTS, WEIGHTS, st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
+@example([2.0, 0.0], [0.0, 3.0], 0.25)
 def test_the_fewest_tokens_are_the_fewest_of_any_choice(part: list[float], rest: list[float], wanted: float) -> None:
     size = min(len(part), len(rest))
     part, rest = part[:size], rest[:size]
@@ -707,6 +718,11 @@ def test_a_token_beside_the_edge_of_top_p(bands: float, fate: str) -> None:
     row = keep_mass(untouched([math.log(3.0), 0.0]), before + bands * mass_band(2))
     assert fate == ("gone" if row.low[1] == MASKED else "either" if 1 in row.either else "sure")
     assert row.kept == ((0, 1) if fate == "either" else None)
+
+
+def test_top_p_of_many_equals_and_of_what_comes_after_all_the_mass() -> None:
+    assert keep_mass(untouched([0.0] * 300), 0.499).kept == (150, 150)
+    assert keep_mass(untouched([0.0, 0.0, 0.0, -1000.0]), 1 - mass_band(4)).low[3] == MASKED
 
 
 def test_a_mass_below_the_band_keeps_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from enum import Enum
 from itertools import count, product
 from typing import Any, NamedTuple
 
@@ -121,6 +122,15 @@ def test_a_one_way_move_onto_itself_loses_nothing() -> None:
     users.add(0, "A", None, [])
     users.move(0, 0, both_ways=False)
     assert users.by_row() == {0: "A"}
+
+
+def test_a_direction_is_told_by_its_name() -> None:
+    directions = Enum("Directions", "UNIDIRECTIONAL SWAP")
+    users: Users[str] = Users(lambda params, prompt, output: params)
+    users.follow(BatchUpdate(2, [], [(0, "A", None, []), (1, "B", None, [])], [(0, 1, directions["SWAP"])]))
+    assert users.by_row() == {0: "B", 1: "A"}
+    users.follow(BatchUpdate(2, [], [], [(0, 1, directions["UNIDIRECTIONAL"])]))
+    assert users.by_row() == {1: "B"}
 
 
 def drawn_update(data: st.DataObject, batch: list[str | None], names: count[int]) -> BatchUpdate:
