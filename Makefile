@@ -8,12 +8,13 @@ VLLM_BIN := $(VLLM_VENV)/bin
 ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures conformance/mutants conformance/producers optimized
 OPTIMIZED := logitsproc.optimized
 PRODUCERS := logitsproc.conformance.producers
+SEEDS ?= 100
 VLLM := vllm.v1.sample.logits_processor
 
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help check test lint format check-vllm vllm-table check-engine engine-table bench usage record mutants-generic alarms readme clean
+.PHONY: help check test lint format check-vllm vllm-table check-engine engine-table bench usage record mutants mutants-again mutants-generic alarms readme clean
 
 help:
 	@echo "make check         judge the bundled processors and the reference producer"
@@ -24,6 +25,8 @@ help:
 	@echo "make bench         benchmarks, and the figures of README.md"
 	@echo "make usage         the table of what recordings and generated histories reach, in tests/recordings/README.md"
 	@echo "make record        the tables of public faults, in spec/track-record.md"
+	@echo "make mutants       every mutant with SEEDS seeds (100), which takes hours: tests/mutants/kills.json, and its tables"
+	@echo "make mutants-again every mutant that dies with its first seed again, and whether the record says so"
 	@echo "make mutants-generic  generic mutants of what has changed in reference/ and in optimized/'s bookkeeping: tests/mutants/generic.json"
 	@echo "make alarms        everything that is right for 1,000 seeds, on two cores: tests/mutants/alarms.json"
 	@echo "make readme        the output that README.md shows"
@@ -71,6 +74,13 @@ bench: $(VENV)/installed
 
 readme: $(VENV)/installed
 	$(BIN)/python tests/readme.py README.md
+
+mutants: $(VENV)/installed
+	$(BIN)/logitsproc mutants --seeds $(SEEDS) --jobs 2 --json tests/mutants/kills.json --picture tests/mutants/kills.svg
+	$(BIN)/python tests/mutants/page.py README.md
+
+mutants-again: $(VENV)/installed
+	$(BIN)/python tests/mutants/again.py
 
 mutants-generic: $(VENV)/installed
 	$(BIN)/python tests/mutants/generic.py

@@ -159,6 +159,13 @@ class IgnoresMoves(Belief):
         pass
 
 
+class LosesMoves(Belief):
+    """UPD-MOVE: what moves one way is lost, and the destination keeps what stood there."""
+
+    def move(self, source: int, destination: int) -> None:
+        self.rows.pop(source, None)
+
+
 class CopiesMoves(Belief):
     """UPD-MOVE: a one-way move leaves its request at the source as well."""
 
@@ -456,6 +463,7 @@ FAULTS: tuple[type[Belief], ...] = (
     KeepsFirst,
     AddsOnlyUsersForgetsRemovals,
     IgnoresMoves,
+    LosesMoves,
     CopiesMoves,
     LeavesCopies,
     CutsFirst,

@@ -2,37 +2,45 @@
 
 import ast
 import json
-from collections.abc import Iterator
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+sys.path.insert(0, str(Path(__file__).parent / "mutants"))
+from again import KILLS, differing
+from page import PAGE, pages
+
 from logitsproc.conformance import cli
 from logitsproc.conformance.bindings import load_subject
+from logitsproc.conformance.history import Step
 from logitsproc.conformance.kinds import KINDS
 from logitsproc.conformance.miniatures.consumers import ShiftsOnRemove
 from logitsproc.conformance.miniatures.controls import MinP
-from logitsproc.conformance.mutants.campaign import NOT_RUN, Kill, attempt, fates
-from logitsproc.conformance.mutants.derived import (
-    CHANGED,
-    HAND,
-    Mutant,
-    all_mutants,
-    argued,
-    from_module,
-    functions,
-)
+from logitsproc.conformance.mutants.campaign import NOT_RUN, SHORT, Part, attempt, fates, settings_for, shortest_known
+from logitsproc.conformance.mutants.derived import CHANGED, HAND, Mutant, all_mutants, argued, functions
 from logitsproc.conformance.mutants.matrix import ALIVE, EQUIVALENT, OTHERWISE, RIGHT, matrix, outcome
 from logitsproc.conformance.mutants.operators import changes
 from logitsproc.conformance.mutants.reference import Reference
+from logitsproc.conformance.mutants.shortest import events, histories, pieces_of, shortest
 from logitsproc.conformance.mutants.subjects import modelled, producing
 from logitsproc.conformance.producers.suite import load_producer, run_producer
-from logitsproc.conformance.suite import CONFORMANT, Settings, run
+from logitsproc.conformance.suite import CONFORMANT, Run, Settings, run, same_kind
 from logitsproc.reference.producer import ELIDED, EXPLICIT
 from logitsproc.spec import clauses
 
+README = Path(__file__).parent.parent / "README.md"
+RECORD = json.loads(KILLS.read_text(encoding="utf-8"))
+TOLD = {each["name"]: each for each in RECORD["mutants"]}
+OF_MUTANTS = ("name", "origin", "change", "clauses", "argued")
+LEAST_SEEDS = 5
+SOME = 16
+"""One of so many that die soon is run again; `make mutants-again` runs all."""
+SOON = 30
+"""Histories."""
 HOSTS_OWN = {"VAL-VOCABULARY"}
 """What no subject can break: a host that lets requests in is looked at in test_findings."""
 STILLBORN = {"processor.expected_rows", "validation.or_none"}
@@ -57,15 +65,54 @@ def test_the_reference_producer_does_too(dialect: str) -> None:
     assert run_producer(Settings(load_producer(producing(Reference(), dialect)))).verdict == CONFORMANT
 
 
-def undecided(found: Iterator[Mutant]) -> list[tuple[str, str, Kill]]:
-    """The mutants that the first seed does not kill under one of their clauses, and that no argument excuses."""
-    kills = [(mutant, attempt(mutant, 0)) for mutant in found if not mutant.argument]
-    return [(mutant.name, mutant.change, kill) for mutant, kill in kills if not set(mutant.clauses) & set(kill.clauses)]
+def test_the_record_is_of_these_mutants(mutants: list[Mutant]) -> None:
+    now = [(each.name, each.origin, each.change, list(each.clauses), each.argument) for each in mutants]
+    assert [tuple(each[name] for name in OF_MUTANTS) for each in TOLD.values()] == now
 
 
-@pytest.mark.parametrize("module", ["batch", "row.logit_bias", "row.min_tokens", "row.presence_penalty"])
-def test_one_thing_changed_in_the_reference_is_seen(module: str) -> None:
-    assert undecided(from_module(module)) == []
+def test_every_mutant_dies_under_a_clause_of_what_was_changed_or_there_is_a_reason() -> None:
+    assert [each["name"] for each in TOLD.values() if each["outcome"] not in (RIGHT, EQUIVALENT)] == []
+    assert [each["name"] for each in TOLD.values() if each["outcome"] == RIGHT and each["argued"]] == []
+    assert RECORD["seeds"] >= LEAST_SEEDS
+
+
+def test_the_first_seed_gives_what_the_record_says(mutants: list[Mutant]) -> None:
+    dying = [each for each in mutants if TOLD[each.name]["killed"] and TOLD[each.name]["first"]["histories"] <= SOON]
+    assert list(differing([TOLD[each.name] for each in dying[::SOME]], dying[::SOME], 1)) == []
+
+
+def test_a_shown_history_is_within_one_event_of_the_shortest() -> None:
+    assert {each["name"]: each["events"] for each in TOLD.values() if each["events"]["over"] > 1} == {}
+
+
+def test_the_tables_are_those_of_the_records() -> None:
+    texts = (README.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8"))
+    assert pages(*texts) == texts
+
+
+@pytest.mark.parametrize("name", ["MovesFirst", "MovesFromSnapshot", "CountsApplies", "CountsEverybody"])
+def test_the_search_finds_a_history_as_short_as_the_shown_one_and_none_that_is_shorter(
+    name: str, mutants: list[Mutant]
+) -> None:
+    mutant = next(each for each in mutants if each.name == name)
+    kill = attempt(mutant, 0, Part(SHORT))
+    assert kill.shown is not None
+    judge, wrong = Run(settings_for(mutant, 0)), []
+    told = judge.replay(kill.shown)
+    for count in range(1, kill.events + 1):
+        found = map(judge.replay, histories(kill.shown, pieces_of(kill.shown), count))
+        wrong += [count for violation in found if violation and told and same_kind(violation, told)][:1]
+    assert shortest_known(mutant, [kill]) == {kill.check: wrong[0]}
+    assert kill.events <= wrong[0] + 1
+
+
+def test_a_shown_history_with_too_much_is_made_short() -> None:
+    mutant = Mutant("Wrong", HAND, "it shifts.", ("UPD-REMOVE",), ShiftsOnRemove, KINDS["min_p"])
+    kill = attempt(mutant, 0, Part(SHORT))
+    assert kill.shown is not None
+    longer = replace(kill.shown, steps=(*kill.shown.steps, Step(), Step()))
+    assert events(longer.steps) == kill.events + 2
+    assert shortest(Run(settings_for(mutant, 0)), longer) == kill.events
 
 
 def test_every_function_of_the_reference_that_is_run_is_changed(mutants: list[Mutant]) -> None:
@@ -190,6 +237,6 @@ def test_a_mutant_that_cannot_be_run_is_told() -> None:
         def validate_params(cls, params: Any) -> None:
             raise ValueError("no")
 
-    kill = attempt(Mutant("Refuses", HAND, "", ("VAL-ACCEPT",), Refuses, KINDS["min_p"]), 0)
+    kill = attempt(Mutant("Refuses", HAND, "", ("VAL-ACCEPT",), Refuses, KINDS["min_p"]), 0, Part(SHORT))
     assert kill.clauses == (NOT_RUN,)
     assert "refuses all" in kill.check

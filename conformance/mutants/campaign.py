@@ -5,24 +5,34 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 from logitsproc.conformance.bindings import CannotRun
-from logitsproc.conformance.machine import World
+from logitsproc.conformance.history import History
+from logitsproc.conformance.machine import BEYOND, REACHABLE, World
 from logitsproc.conformance.mutants.derived import Mutant
-from logitsproc.conformance.notation import format_step
+from logitsproc.conformance.mutants.shortest import events, shortest
 from logitsproc.conformance.plans import Case
 from logitsproc.conformance.player import Violation
 from logitsproc.conformance.producers.suite import ProducerRun
 from logitsproc.conformance.suite import TIERS, Failure, Report, Run, Settings, Tier, conditions
+from logitsproc.spec import clauses
 
-LIMIT = 0.5
+T = TypeVar("T")
+LIMIT = 0.2
 """Seconds that one call of a mutant may take."""
 ELSEWHERE = Tier(20, 60, 18)
 """The quick tier less most reachable histories, for what shows in other worlds only; there it plays the same ones."""
 SHORT = Tier(60, 30, 18)
 """For asking whether another check would have caught it too."""
+BRIEF = Tier(8, 1, 18)
+"""For what is seen in any history, or before there is one."""
+LATER = tuple(world.name for world in BEYOND)
+EVIDENCE = "evidence"
+"""Where it is seen, when all is over, that a SHOULD is not met."""
 NOT_RUN = "cannot run"
 
 
@@ -31,7 +41,8 @@ class Kill:
     """What became of a mutant with one seed.
 
     `clauses`: those that were named; none, if it lives. `check`: where it was caught, and by what. `histories`: played
-    until then. `events`: of the history that is shown.
+    until then. `events`: of the history that is shown, if one is that was made small, which is not done where a call
+    hangs. `shown`: it, if an engine makes it.
     """
 
     seed: int
@@ -40,20 +51,33 @@ class Kill:
     histories: int = 0
     seconds: float = 0.0
     events: int = 0
+    shown: History | None = None
 
 
-class Blind(Run):
-    """A run without one of its checks."""
+@dataclass(frozen=True)
+class Part:
+    """What of a run is played: how much, all but the check that is named, the histories of one world only."""
 
-    def __init__(self, settings: Settings, blind: str) -> None:
+    tier: Tier
+    blind: str = ""
+    world: str = ""
+
+
+class PartialRun(Run):
+    """A run of which a part is played."""
+
+    def __init__(self, settings: Settings, part: Part) -> None:
         super().__init__(settings)
-        self.blind = blind
+        self.tier, self.part = part.tier, part
 
     def looks(self) -> dict[str, Callable[[], Failure | None]]:
-        return {stage: look for stage, look in super().looks().items() if not self.blind.startswith(f"{stage}: ")}
+        return {stage: look for stage, look in super().looks().items() if not self.part.blind.startswith(f"{stage}: ")}
+
+    def explore(self, world: World, histories: int) -> Failure | None:
+        return super().explore(world, histories) if self.part.world in ("", world.name) else None
 
     def counts(self, world: World, case: Case, violation: Violation) -> bool:
-        return self.blind != check(world.name, violation) and super().counts(world, case, violation)
+        return self.part.blind != check(world.name, violation) and super().counts(world, case, violation)
 
 
 def check(stage: str, violation: Violation) -> str:
@@ -61,19 +85,12 @@ def check(stage: str, violation: Violation) -> str:
     return f"{stage}: {violation.clause or 'rows'}"
 
 
-def attempt(mutant: Mutant, seed: int, blind: str = "") -> Kill:
-    """One run of the quick tier on a mutant; `blind`: the check that is left out."""
-    settings = Settings(mutant.subject(), mutant.kind, params=mutant.pool, seed=seed, limit=LIMIT)
-    tier, started = tier_for(mutant, bool(blind)), time.monotonic()
-    run: Blind | ProducerRun
+def attempt(mutant: Mutant, seed: int, part: Part) -> Kill:
+    """One run on a mutant."""
+    started = time.monotonic()
     try:
-        with conditions(settings):
-            if mutant.producer:
-                run = ProducerRun(settings)
-                run.histories = tier.histories
-            else:
-                run = Blind(settings, blind)
-                run.tier = tier
+        with conditions(settings := settings_for(mutant, seed)):
+            run = producer_run(settings, part.tier) if mutant.producer else PartialRun(settings, part)
             report = run.report()
     except CannotRun as refusal:
         return Kill(seed, (NOT_RUN,), str(refusal), seconds=time.monotonic() - started)
@@ -82,11 +99,33 @@ def attempt(mutant: Mutant, seed: int, blind: str = "") -> Kill:
     return replace(told(seed, report), histories=run.evidence.histories + beyond, seconds=seconds)
 
 
-def tier_for(mutant: Mutant, short: bool) -> Tier:
-    """How much is played."""
-    if short:
-        return SHORT
-    return ELSEWHERE if mutant.elsewhere else TIERS["quick"]
+def settings_for(mutant: Mutant, seed: int) -> Settings:
+    """The settings of a run on a mutant."""
+    return Settings(mutant.subject(), mutant.kind, params=mutant.pool, seed=seed, limit=LIMIT)
+
+
+def producer_run(settings: Settings, tier: Tier) -> ProducerRun:
+    """A run on a producer."""
+    run = ProducerRun(settings)
+    run.histories = tier.histories
+    return run
+
+
+def at_first(mutant: Mutant) -> Part:
+    """What is played with the first seed."""
+    return Part(ELSEWHERE if mutant.elsewhere else TIERS["quick"])
+
+
+def afterwards(mutant: Mutant, first: Kill) -> Part:
+    """What is played with the other seeds, when it is known where the mutant shows."""
+    stage = first.check.partition(":")[0]
+    if stage in LATER:
+        return Part(TIERS["quick"], world=stage)
+    if stage == EVIDENCE:
+        return Part(BRIEF, world=REACHABLE.name)
+    if first.clauses and not any(clauses()[clause].is_must for clause in first.clauses if clause != NOT_RUN):
+        return Part(ELSEWHERE)
+    return at_first(mutant)
 
 
 def told(seed: int, report: Report) -> Kill:
@@ -96,17 +135,25 @@ def told(seed: int, report: Report) -> Kill:
     short = [] if report.failure else [each.clause.id for each in report.results if each.status == "not met"]
     found = tuple(dict.fromkeys((*(failure.clause.id for failure in failures), *short)))
     if not failures:
-        return Kill(seed, found, "evidence" if found else "")
-    events = sum(format_step(step).count(";") + 1 for step in failures[0].history.steps)
-    return Kill(seed, found, check(failures[0].stage, failures[0].violation), events=events)
+        return Kill(seed, found, EVIDENCE if found else "")
+    shown, violation = failures[0].history, failures[0].violation
+    kill = Kill(seed, found, check(failures[0].stage, violation))
+    if violation.hangs:
+        return kill
+    return replace(kill, events=events(shown.steps), shown=shown if failures[0].world == REACHABLE else None)
 
 
 @dataclass(frozen=True)
 class Fate:
-    """A mutant over all seeds. `only`: whether its check, with the first seed, is the only one that catches it."""
+    """A mutant over all seeds.
+
+    `only`: whether its check, with the first seed, is the only one that catches it. `shortest`: for each check the
+    number of events of the shortest history known to show it.
+    """
 
     kills: tuple[Kill, ...]
-    only: bool
+    only: bool = False
+    shortest: Mapping[str, int] = field(default_factory=dict)
 
 
 def fate(mutant: Mutant, seeds: range) -> Fate:
@@ -114,29 +161,53 @@ def fate(mutant: Mutant, seeds: range) -> Fate:
 
     Of one that lives by an argument the first seed is enough.
     """
-    first = attempt(mutant, seeds[0])
-    lives = not first.clauses and bool(mutant.argument)
-    kills = (first, *(attempt(mutant, seed) for seed in (() if lives else seeds[1:])))
-    alone = bool(first.clauses) and not mutant.producer and not attempt(mutant, first.seed, first.check).clauses
-    return Fate(kills, alone)
+    first = attempt(mutant, seeds[0], at_first(mutant))
+    if not first.clauses and mutant.argument:
+        return Fate((first,))
+    part = afterwards(mutant, first)
+    kills = (first, *(attempt(mutant, seed, part) for seed in seeds[1:]))
+    return Fate(kills, bool(first.clauses) and is_alone(mutant, first), shortest_known(mutant, kills))
+
+
+def is_alone(mutant: Mutant, kill: Kill) -> bool:
+    """Whether no other check catches it."""
+    return not mutant.producer and not attempt(mutant, kill.seed, Part(SHORT, blind=kill.check)).clauses
+
+
+def shortest_known(mutant: Mutant, kills: Sequence[Kill]) -> dict[str, int]:
+    """For each check the least events that any seed shows, or that any history has which is made of the same."""
+    shown = sorted((kill for kill in kills if kill.events), key=lambda kill: -kill.events)
+    return {kill.check: searched(mutant, kill) for kill in {kill.check: kill for kill in shown}.values()}
+
+
+def searched(mutant: Mutant, kill: Kill) -> int:
+    """The events of the shortest history that is made of the same as the shown one, and shows the same."""
+    if kill.shown is None or mutant.producer:
+        return kill.events
+    with conditions(settings := settings_for(mutant, kill.seed)):
+        return shortest(Run(settings), kill.shown)
 
 
 def fates(mutants: list[Mutant], seeds: range, jobs: int) -> Iterator[Fate]:
-    """All mutants, some at the same time, in their order; each in a process of its own, if not one after the other."""
+    """The fates of all mutants, in their order."""
+    return over_all(partial(fate, seeds=seeds), mutants, jobs)
+
+
+def over_all(found: Callable[[Mutant], T], mutants: list[Mutant], jobs: int) -> Iterator[T]:
+    """What is found of every mutant, in their order; of several at a time each has a process of its own."""
     if jobs == 1:
-        yield from (fate(mutant, seeds) for mutant in mutants)
+        yield from map(found, mutants)
         return
     MUTANTS[:] = mutants
     gc.freeze()
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        yield from pool.imap(numbered, [(number, seeds) for number in range(len(mutants))], chunksize=1)
+        yield from pool.imap(partial(numbered, found), range(len(mutants)), chunksize=1)
 
 
 MUTANTS: list[Mutant] = []
 """What a forked process finds by number; classes that were made at run time cannot be sent."""
 
 
-def numbered(task: tuple[int, range]) -> Fate:
-    """The fate of a mutant by its number."""
-    number, seeds = task
-    return fate(MUTANTS[number], seeds)
+def numbered(found: Callable[[Mutant], T], number: int) -> T:
+    """What is found of a mutant, by its number."""
+    return found(MUTANTS[number])

@@ -227,8 +227,8 @@ def from_beliefs() -> Iterator[Mutant]:
 
 
 def judges_of(fault: type[Belief]) -> list[Kind]:
-    """The transformations that show a fault: of its ids, or of whatever a row is."""
-    return [KINDS["bad_words"]] if fault.reads_outputs else [KINDS["min_p"], KINDS["logit_bias"]]
+    """The transformations that show a fault: of how many outputs there are, or of whatever a row is."""
+    return [KINDS["min_tokens"]] if fault.reads_outputs else [KINDS["min_p"], KINDS["logit_bias"]]
 
 
 def from_miniatures() -> Iterator[Mutant]:

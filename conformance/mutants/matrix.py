@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -39,8 +39,8 @@ def line(mutant: Mutant, fate: Fate) -> dict[str, Any]:
         "only": fate.only,
         "histories": spread(kills, lambda kill: kill.histories),
         "seconds": spread(kills, lambda kill: round(kill.seconds, 2)),
-        "events": spread(kills, lambda kill: kill.events)
-        | {"shortest": min((kill.events for kill in kills), default=0)},
+        "events": spread([kill for kill in kills if kill.events], lambda kill: kill.events)
+        | {"shortest": min(fate.shortest.values(), default=0), "over": over(kills, fate.shortest)},
         "argued": mutant.argument,
         "first": first(fate.kills[0]),
     }
@@ -55,6 +55,11 @@ def spread(kills: Sequence[Kill], of: Callable[[Kill], float]) -> dict[str, floa
     """The median and the worst of a figure."""
     figures = [of(kill) for kill in kills] or [0]
     return {"median": median(figures), "worst": max(figures)}
+
+
+def over(kills: Sequence[Kill], shortest: Mapping[str, int]) -> int:
+    """How many events more than the shortest known that shows the same the longest shown history has."""
+    return max((kill.events - shortest[kill.check] for kill in kills if kill.events), default=0)
 
 
 def first(kill: Kill) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from itertools import chain, combinations, permutations, product
 from logitsproc.conformance.history import Arrival, Growth, History, Step, new_request
 from logitsproc.conformance.notation import format_step
 from logitsproc.conformance.plans import Lowering, Plan, name_of
-from logitsproc.conformance.suite import Run
+from logitsproc.conformance.suite import Run, same_kind
 from logitsproc.reference.producer import ELIDED, EXPLICIT
 
 COPIES = 2
@@ -42,10 +42,11 @@ def pieces_of(shown: History) -> Pieces:
 
 
 def shortest(run: Run, shown: History) -> int:
-    """The number of events of the shortest history that shows the same subject wrong, which may be the shown one's."""
-    known, pieces = events(shown.steps), pieces_of(shown)
+    """The number of events of the shortest history that shows the same violation, which may be the shown one's."""
+    known, pieces, wrong = events(shown.steps), pieces_of(shown), run.replay(shown)
     for count in range(1, min(known, LIMIT + 1)):
-        if any(run.replay(history) is not None for history in histories(shown, pieces, count)):
+        found = (run.replay(history) for history in histories(shown, pieces, count))
+        if any(same_kind(violation, wrong) for violation in found if violation and wrong):
             return count
     return known
 
