@@ -41,8 +41,8 @@ class Kill:
     """What became of a mutant with one seed.
 
     `clauses`: those that were named; none, if it lives. `check`: where it was caught, and by what. `histories`: played
-    until then. `events`: of the history that is shown, if one is that was made small, which is not done where a call
-    hangs. `shown`: it, if an engine makes it.
+    until then, none for what is seen when all is over. `events`: of the history that is shown, if there is one that was
+    made small, which is not done where a call hangs. `shown`: it, if an engine makes it.
     """
 
     seed: int
@@ -94,9 +94,9 @@ def attempt(mutant: Mutant, seed: int, part: Part) -> Kill:
             report = run.report()
     except CannotRun as refusal:
         return Kill(seed, (NOT_RUN,), str(refusal), seconds=time.monotonic() - started)
+    kill = replace(told(seed, report), seconds=time.monotonic() - started)
     beyond = run.beyond_evidence.histories if isinstance(run, Run) else 0
-    seconds = time.monotonic() - started
-    return replace(told(seed, report), histories=run.evidence.histories + beyond, seconds=seconds)
+    return kill if kill.check == EVIDENCE else replace(kill, histories=run.evidence.histories + beyond)
 
 
 def settings_for(mutant: Mutant, seed: int) -> Settings:
