@@ -55,11 +55,11 @@ def shrink(case: Case, fails: Fails, vocab: int, plain: dict[str, Any]) -> Case:
 
 def fewer_items(case: Case) -> Iterator[Case]:
     """The case without its first half, without its second, and without each item, the last first."""
-    count = len(case.items)
-    if count > 3:
-        yield replace(case, items=case.items[count // 2 :])
-        yield replace(case, items=case.items[: count // 2])
-    for index in reversed(range(count)):
+    size = len(case.items)
+    if size > 3:
+        yield replace(case, items=case.items[size // 2 :])
+        yield replace(case, items=case.items[: size // 2])
+    for index in reversed(range(size)):
         yield from with_either_logits(replace(case, items=without(case.items, index)), STEP_STRIDE)
 
 
@@ -131,16 +131,26 @@ def fewer_at_once(case: Case, plain: dict[str, Any]) -> Iterator[Case]:
     for name, other in permutations(names, 2):
         yield with_arrivals(without_requests(case, [other]), {name: case.header.requests[other]})
     for name in names:
-        fewer = without_requests(case, [name])
-        yield from reordered(fewer)
-        yield from (without_row(fewer, row) for row in range(highest_row(case) + 1))
-        arrival = case.header.requests[name]
-        landed = sum(len(growth.tokens) for item in case.items for growth in item.growth if growth.request == name)
-        for less in lower_numbers(arrival, landed):
-            yield ungrown(with_arrivals(case, {name: less}))
-        unswapped = tuple(replace(item, swaps=()) if isinstance(item, Plan) else item for item in case.items)
-        if unswapped != case.items:
-            yield replace(with_arrivals(case, {name: replace(arrival, params=plain)}), items=unswapped)
+        yield from fewer_with(case, name)
+        yield from simpler_with(case, name, plain)
+
+
+def fewer_with(case: Case, name: str) -> Iterator[Case]:
+    """The case without a request, and with others in each other's place or one row less."""
+    fewer = without_requests(case, [name])
+    yield from reordered(fewer)
+    yield from (without_row(fewer, row) for row in range(highest_row(case) + 1))
+
+
+def simpler_with(case: Case, name: str, plain: dict[str, Any]) -> Iterator[Case]:
+    """The case with a lower number in a request and no growth, or with a plain request and no swaps."""
+    arrival = case.header.requests[name]
+    landed = sum(len(growth.tokens) for item in case.items for growth in item.growth if growth.request == name)
+    for less in lower_numbers(arrival, landed):
+        yield ungrown(with_arrivals(case, {name: less}))
+    unswapped = tuple(replace(item, swaps=()) if isinstance(item, Plan) else item for item in case.items)
+    if unswapped != case.items:
+        yield replace(with_arrivals(case, {name: replace(arrival, params=plain)}), items=unswapped)
 
 
 def literally(case: Case) -> Iterator[Case]:
