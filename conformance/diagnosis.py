@@ -171,7 +171,7 @@ class Doctor:
         if request is None or expectation is None or violation.row is None:
             return None, None
         assert violation.rows is not None
-        expectation = self.expected_alone(request, violation)
+        expectation = self.expected_alone(request, violation.rows, violation.pick)
         subject = self.player(replace(history, steps=(), requests={})).subject
         try:
             rows = [ways(subject, request, violation.rows, violation.pick) for ways in (run_alone, grown_alone)]
@@ -180,10 +180,9 @@ class Doctor:
         added, grown = (self.is_right(row, violation, expectation) for row in rows)
         return added, grown
 
-    def expected_alone(self, request: Request, violation: Violation) -> Expectation:
+    def expected_alone(self, request: Request, rows: Palette, pick: int) -> Expectation:
         """What the row may be when the request has the batch for itself."""
-        assert violation.rows is not None
-        return self.oracle.expect(request, violation.rows, violation.pick, is_greedy(request.params))
+        return self.oracle.expect(request, rows, pick, is_greedy(request.params))
 
     def is_right(self, row: torch.Tensor, violation: Violation, expectation: Expectation) -> bool:
         """Whether a row of a fresh processor is what it may be."""
@@ -197,12 +196,12 @@ class Doctor:
 
         Of a row that is wrong by little others are asked for too: what is wrong by more elsewhere is no rounding.
         """
-        request, expectation, rows = violation.request, violation.expectation, violation.rows
+        request, rows = violation.request, violation.rows
         assert request is not None
-        assert expectation is not None
         assert rows is not None
         if self.kind is None:
-            return "PROC-UNTOUCHED" if self.expected_alone(request, violation).untouched else "PROC-FUNCTION"
+            is_idle = self.expected_alone(request, rows, violation.pick).untouched
+            return "PROC-UNTOUCHED" if is_idle else "PROC-FUNCTION"
         subject = self.player(replace(history, steps=(), requests={})).subject
         try:
             found = self.blamed(subject, request, rows, violation.pick)
@@ -217,7 +216,7 @@ class Doctor:
         """The clause that a row breaks when the request is alone; None where it is right."""
         assert self.kind is not None
         got = run_alone(subject, request, rows, pick).tolist()
-        expectation = self.oracle.expect(request, rows, pick, is_greedy(request.params))
+        expectation = self.expected_alone(request, rows, pick)
         wrong = refused(expectation, got) or wrong_signs(expectation, got)
         return self.kind.blames(request, rows.values[pick], got, wrong[0]) if wrong else None
 

@@ -130,6 +130,11 @@ def without(items: Sequence[T], index: int) -> tuple[T, ...]:
     return (*items[:index], *items[index + 1 :])
 
 
+def with_other(items: Sequence[T], index: int, other: T) -> tuple[T, ...]:
+    """The items with another in the place of one."""
+    return (*items[:index], other, *items[index + 1 :])
+
+
 def lifted(history: History) -> Case:
     """The history as a case: a plan for each step that the engine's algorithm makes of one, else the step itself.
 

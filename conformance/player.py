@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from logitsproc.conformance.bindings import CannotRun, Subject, one_line
+from logitsproc.conformance.bindings import Binding, CannotRun, Subject, one_line
 from logitsproc.conformance.history import (
     BFLOAT16,
     SHARED,
@@ -204,15 +204,9 @@ class Player:
     def check_params(self, step: Step) -> None:
         """PROC-READONLY: the params of a request that was just added are what was asked, else Violation."""
         for add in step.added:
-            if not keeps_arguments(self.asked_of(add.request), self.params[add.request]):
+            asked = as_asked(self.subject.binding, self.asked, self.requests[add.request].params)
+            if not keeps_arguments(asked, self.params[add.request]):
                 raise Violation("PROC-READONLY", f"update_state changed the params of {add.request}", self.count)
-
-    def asked_of(self, name: str) -> Any:
-        """The params that a request asked for, as an object that the subject is never handed."""
-        params = self.requests[name].params
-        if (key := repr(params)) not in self.asked:
-            self.asked[key] = self.subject.binding.make_params(dict(params))
-        return self.asked[key]
 
     def check_lists(self, method: str, step: Step) -> None:
         """PROC-READONLY: the subject has changed no list of token ids, else Violation."""
@@ -277,6 +271,13 @@ def guarded(clause: str, step: int, name: str, function: Callable[..., Any], *ar
         raise
     except BaseException as error:
         raise Violation(clause, f"{name} raised {one_line(error)}{where(error)}", step) from error
+
+
+def as_asked(binding: Binding, known: dict[str, Any], params: Mapping[str, Any]) -> Any:
+    """Params as an object that the subject is never handed; made once, and kept among those known."""
+    if (key := repr(params)) not in known:
+        known[key] = binding.make_params(dict(params))
+    return known[key]
 
 
 @functools.lru_cache(maxsize=1024)

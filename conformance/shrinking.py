@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from logitsproc.conformance.history import Arrival, Growth, Step
 from logitsproc.conformance.logits import ROW_STRIDE, ROWS, STEP_STRIDE
-from logitsproc.conformance.plans import Case, Plan, lower, name_of, rename_item, renamed, without
+from logitsproc.conformance.plans import Case, Plan, lower, name_of, rename_item, renamed, with_other, without
 from logitsproc.reference.batch import SWAP
 from logitsproc.reference.producer import ELIDED
 
@@ -164,7 +164,7 @@ def reordered(case: Case) -> Iterator[Case]:
     for index, item in enumerate(case.items):
         if isinstance(item, Plan):
             for come in exchanged(item.come):
-                yield replace(case, items=(*case.items[:index], replace(item, come=come), *case.items[index + 1 :]))
+                yield replace(case, items=with_other(case.items, index, replace(item, come=come)))
 
 
 def without_requests(case: Case, names: Sequence[str]) -> Case:
@@ -224,8 +224,7 @@ def renewed(case: Case, index: int, item: Plan, name: str) -> Case:
     here = replace(item, come=tuple((new if other == name else other, fresh) for other, fresh in item.come))
     names = {other: other for other in arrivals} | {name: new}
     later = (rename_item(other, names) for other in case.items[index + 1 :])
-    header = replace(case.header, requests=arrivals | {new: arrivals[name]})
-    return replace(case, header=header, items=(*case.items[:index], here, *later))
+    return replace(with_arrivals(case, {new: arrivals[name]}), items=(*case.items[:index], here, *later))
 
 
 def staying(case: Case) -> Iterator[Case]:
@@ -245,10 +244,10 @@ def smaller_items(case: Case) -> Iterator[Case]:
     """The case with one thing less in one item."""
     for index, item in enumerate(case.items):
         for smaller in smaller_item(item):
-            yield replace(case, items=(*case.items[:index], smaller, *case.items[index + 1 :]))
+            yield replace(case, items=with_other(case.items, index, smaller))
         if index and isinstance(item, Plan) and (joined := merged(case.items[index - 1], item)):
             for one in (joined, replace(joined, applies=2)):
-                fewer = (*case.items[: index - 1], one, *case.items[index + 1 :])
+                fewer = with_other(without(case.items, index), index - 1, one)
                 yield from with_either_logits(replace(case, items=fewer), STEP_STRIDE)
 
 
@@ -284,7 +283,7 @@ def smaller_item(item: Plan | Step) -> Iterator[Plan | Step]:
         if growth.dropped > 1:
             simpler.append(replace(growth, dropped=1))
         for other in simpler:
-            yield replace(item, growth=(*item.growth[:place], other, *item.growth[place + 1 :]))
+            yield replace(item, growth=with_other(item.growth, place, other))
     if item.applies == 2:
         yield replace(item, applies=1)
     if item.applies == 0:
@@ -337,7 +336,7 @@ def lower_swaps(plan: Plan) -> Iterator[Plan]:
             for row in range(min(end, LOW_ROWS)):
                 if row != other:
                     lower = (min(row, other), max(row, other))
-                    lowered = replace(plan, swaps=(*plan.swaps[:place], lower, *plan.swaps[place + 1 :]))
+                    lowered = replace(plan, swaps=with_other(plan.swaps, place, lower))
                     yield lowered
                     yield replace(lowered, come=in_place_of(plan.come, row, end))
 
@@ -364,13 +363,11 @@ def simpler_requests(case: Case, params: dict[str, Any]) -> Iterator[Case]:
     for index, (name, arrival) in enumerate(arrivals.items()):
         earlier = list(arrivals.values())[:index]
         for changed in (*shorter_prompts(arrival, plain), *fewer_fields(arrival), *lower_numbers(arrival)):
-            yield replace(case, header=replace(case.header, requests=arrivals | {name: changed}))
+            yield with_arrivals(case, {name: changed})
         for other in [plain, *earlier]:
             simpler = replace(other, prompt=arrival.prompt)
-            if simpler != arrival and size_of(simpler) <= size_of(arrival):
-                requests = arrivals | {name: simpler}
-                if size_of(simpler) < size_of(arrival) or earlier_is_other(earlier, arrival, simpler):
-                    yield replace(case, header=replace(case.header, requests=requests))
+            if simpler != arrival and is_less(simpler, arrival, earlier):
+                yield with_arrivals(case, {name: simpler})
 
 
 def shorter_prompts(arrival: Arrival, plain: Arrival) -> Iterator[Arrival]:
@@ -382,7 +379,7 @@ def shorter_prompts(arrival: Arrival, plain: Arrival) -> Iterator[Arrival]:
         yield replace(arrival, prompt=ids[len(ids) // 2 :])
         yield replace(arrival, prompt=ids[: len(ids) // 2])
     if ids and ids != plain.prompt:
-        yield from (replace(arrival, prompt=ids[:place] + ids[place + 1 :]) for place in range(len(ids)))
+        yield from (replace(arrival, prompt=without(ids, place)) for place in range(len(ids)))
 
 
 def fewer_fields(arrival: Arrival) -> Iterator[Arrival]:
@@ -406,6 +403,8 @@ def size_of(arrival: Arrival) -> int:
     return len(repr(arrival.params)) + len(arrival.output)
 
 
-def earlier_is_other(earlier: list[Arrival], arrival: Arrival, simpler: Arrival) -> bool:
-    """Whether taking over an earlier request's params is a step in one direction only."""
-    return simpler in earlier and arrival not in earlier
+def is_less(simpler: Arrival, arrival: Arrival, earlier: list[Arrival]) -> bool:
+    """Whether there is less to read; or as much, which an earlier request asks for, and not for what there was."""
+    if size_of(simpler) == size_of(arrival):
+        return simpler in earlier and arrival not in earlier
+    return size_of(simpler) < size_of(arrival)

@@ -456,14 +456,17 @@ class Run:
 
     def named(self, history: History, violation: Violation, world: World) -> Failure:
         """The failure with its clause."""
-        if self.needs(history, BFLOAT16):
-            return Failure(clauses()["PIPE-FLOAT"], history, violation, world, None, True)
-        if self.needs(history, STRIDED) and violation.expectation is not None and violation.expectation.untouched:
-            return Failure(clauses()["PROC-UNTOUCHED"], history, violation, world, None, True)
-        if world.clause is not None and self.replay(ordinary(history)) is None:
-            return Failure(clauses()[world.clause], history, violation, world, None, True)
-        diagnosis = self.diagnose(history, violation)
+        clause = self.clause_of_circumstance(history, violation, world)
+        diagnosis = Diagnosis(clause) if clause else self.diagnose(history, violation)
         return Failure(clauses()[diagnosis.clause], history, violation, world, diagnosis.fault, True)
+
+    def clause_of_circumstance(self, history: History, violation: Violation, world: World) -> str | None:
+        """The clause of that without which the history does not fail: an option, or what sets the world apart."""
+        if self.needs(history, BFLOAT16):
+            return "PIPE-FLOAT"
+        if self.needs(history, STRIDED) and violation.expectation is not None and violation.expectation.untouched:
+            return "PROC-UNTOUCHED"
+        return world.clause if world.clause is not None and self.replay(ordinary(history)) is None else None
 
     def needs(self, history: History, option: str) -> bool:
         """Whether the history fails with the option only."""

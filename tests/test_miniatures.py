@@ -15,8 +15,10 @@ from logitsproc.conformance.miniatures.catalogue import (
     SOLO_CONTROLS,
     kind_of,
 )
+from logitsproc.conformance.miniatures.masks import AssumesContiguous, EnumeratesUsers
+from logitsproc.conformance.miniatures.thresholds import AppliesTwice, NaNIsLeast, StopsBefore
 from logitsproc.conformance.notation import format_history, parse
-from logitsproc.conformance.suite import CONFORMANT, UNPROVEN, VIOLATION, Report, Settings, run
+from logitsproc.conformance.suite import CONFORMANT, DEFAULT_SEED, UNPROVEN, VIOLATION, Report, Settings, run
 from logitsproc.spec import clauses
 
 SHORT_STEPS = 4
@@ -24,9 +26,9 @@ SHORT_STEPS = 4
 pytestmark = pytest.mark.usefixtures("short_tier")
 
 
-def judge(miniature: type, kind: Kind | None) -> Report:
+def judge(miniature: type, kind: Kind | None, seed: int = DEFAULT_SEED) -> Report:
     params = None if kind_of(miniature) else NO_REPEAT
-    return run(Settings(load_subject(miniature), kind, params=params))
+    return run(Settings(load_subject(miniature), kind, params=params, seed=seed))
 
 
 def named(report: Report) -> set[str]:
@@ -51,19 +53,11 @@ def test_the_reference_catches_it_names_its_clause_and_shows_a_small_history(min
 
 @pytest.mark.parametrize(
     ("miniature", "seed"),
-    [
-        ("AssumesContiguous", 9),
-        ("AppliesTwice", 15),
-        ("NaNIsLeast", 5),
-        ("StopsBefore", 3),
-        ("EnumeratesUsers", 11),
-    ],
+    [(AssumesContiguous, 9), (AppliesTwice, 15), (NaNIsLeast, 5), (StopsBefore, 3), (EnumeratesUsers, 11)],
 )
-def test_the_clause_is_named_also_where_the_first_history_shows_little(miniature: str, seed: int) -> None:
+def test_the_clause_is_named_also_where_the_first_history_shows_little(miniature: type, seed: int) -> None:
     """Seeds with which another clause was named once."""
-    wrong = next(cls for cls in (*CONSUMERS, *ROWS) if cls.__name__ == miniature)
-    report = run(Settings(load_subject(wrong), kind_of(wrong), seed=seed))
-    assert named(report) == {clause_of(wrong)}
+    assert named(judge(miniature, kind_of(miniature), seed)) == {clause_of(miniature)}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,8 @@ SOON = 30
 """Histories."""
 HOSTS_OWN = {"VAL-VOCABULARY"}
 """What no subject can break: a host that lets requests in is looked at in test_findings."""
+RIGHT_ONE = Mutant("Right", HAND, "nothing is wrong.", ("UPD-REMOVE",), MinP, KINDS["min_p"])
+WRONG_ONE = Mutant("Wrong", HAND, "it shifts.", ("UPD-REMOVE",), ShiftsOnRemove, KINDS["min_p"])
 STILLBORN = {"processor.expected_rows", "validation.or_none"}
 """What raises for the first request whatever is changed."""
 
@@ -107,12 +109,11 @@ def test_the_search_finds_a_history_as_short_as_the_shown_one_and_none_that_is_s
 
 
 def test_a_shown_history_with_too_much_is_made_short() -> None:
-    mutant = Mutant("Wrong", HAND, "it shifts.", ("UPD-REMOVE",), ShiftsOnRemove, KINDS["min_p"])
-    kill = attempt(mutant, 0, Part(SHORT))
+    kill = attempt(WRONG_ONE, 0, Part(SHORT))
     assert kill.shown is not None
     longer = replace(kill.shown, steps=(*kill.shown.steps, Step(), Step()))
     assert events(longer.steps) == kill.events + 2
-    assert shortest(Run(settings_for(mutant, 0)), longer) == kill.events
+    assert shortest(Run(settings_for(WRONG_ONE, 0)), longer) == kill.events
 
 
 def test_every_function_of_the_reference_that_is_run_is_changed(mutants: list[Mutant]) -> None:
@@ -179,10 +180,6 @@ def test_a_change_leaves_the_tree_it_was_made_of() -> None:
 )
 def test_ninety_nine_of_a_hundred(killed: int, right: int, argument: str, is_what: str) -> None:
     assert outcome({"killed": killed, "right": right, "argued": argument}, 100) == is_what
-
-
-RIGHT_ONE = Mutant("Right", HAND, "nothing is wrong.", ("UPD-REMOVE",), MinP, KINDS["min_p"])
-WRONG_ONE = Mutant("Wrong", HAND, "it shifts.", ("UPD-REMOVE",), ShiftsOnRemove, KINDS["min_p"])
 
 
 def invoked(*arguments: str) -> Any:

@@ -11,7 +11,7 @@ from logitsproc.conformance.history import Arrival, Growth, History, Step, new_r
 from logitsproc.conformance.interface import as_update
 from logitsproc.conformance.machine import WIDE_ROWS
 from logitsproc.conformance.plans import vacated
-from logitsproc.conformance.player import Violation, guarded, is_as_landed, land, settle
+from logitsproc.conformance.player import Violation, as_asked, guarded, is_as_landed, land, settle
 from logitsproc.conformance.producers.checks import Decision, Emission, Handed, Held
 from logitsproc.conformance.producers.interface import Coming, Schedule
 from logitsproc.conformance.watch import WATCH, TookTooLong
@@ -96,13 +96,6 @@ class ProducerPlayer:
         self.arrivals[name] = arrival
         self.live[name] = list(arrival.output)
         self.params[name] = self.subject.binding.make_params(dict(arrival.params))
-
-    def asked_of(self, name: str) -> Any:
-        """The params that a request asked for, as an object that the producer is never handed."""
-        params = self.arrivals[name].params
-        if (key := repr(params)) not in self.asked:
-            self.asked[key] = self.subject.binding.make_params(dict(params))
-        return self.asked[key]
 
     def play(self, step: Step) -> Emission:
         """Plays one step, which the reference producer laid out from these rows; raises Violation for an exception."""
@@ -207,9 +200,10 @@ class ProducerPlayer:
         if likely is None:
             return Handed(Request("?"), False, False)
         self.known[likely.name] = output
-        asked = self.arrivals[likely.name].prompt
-        own_prompt = ids_of(prompt) == ids_of(asked) and ids_of(likely.prompt) == ids_of(asked)
-        return Handed(likely, owner is not None, own_prompt and keeps_arguments(self.asked_of(likely.name), params))
+        arrival = self.arrivals[likely.name]
+        own_prompt = ids_of(prompt) == ids_of(arrival.prompt) and ids_of(likely.prompt) == ids_of(arrival.prompt)
+        asked = as_asked(self.subject.binding, self.asked, arrival.params)
+        return Handed(likely, owner is not None, own_prompt and keeps_arguments(asked, params))
 
     def likely(self, params: Any, prompt: Any) -> Request | None:
         """The request that has this params object, or one that asked for the same with this prompt."""
