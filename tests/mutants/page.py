@@ -14,7 +14,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-from generic import killed, read_results, reasons  # noqa: E402
+from generic import Results, killed, read_results, reasons  # noqa: E402
 from marks import replaced  # noqa: E402
 
 from logitsproc.conformance.mutants.derived import BELIEF, HAND, PLAIN, REFERENCE  # noqa: E402
@@ -48,7 +48,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]], texts: int 
     return "\n".join([f"| {' | '.join(headings)} |", f"|---|{'---:|' * numbers}{'---|' * texts}", *lines])
 
 
-def summary(kills: Told) -> str:
+def summary(kills: Told, results: Results) -> str:
     """The block of README.md."""
     rows = [origin_row(each) for each in kills["figures"]]
     headings = ["mutants", "how many", "killed, rightly named", "argued", "others", "histories to the kill, median"]
@@ -58,7 +58,7 @@ def summary(kills: Told) -> str:
             f"Over {kills['seeds']} seeds each, in the quick tier. Rightly named: at least 99 of 100 name a clause of "
             "what was changed.",
             table([*headings, "worst"], rows),
-            table(["generic mutants", "how many", "killed", "share"], [generic_row(room) for room in GENERIC]),
+            table(["generic mutants", "how many", "killed", "share"], [generic_row(results, room) for room in GENERIC]),
             f"{len(RECORD)} public faults; {shown} of them have a miniature and a command that fails on their clause.",
         ]
     )
@@ -72,9 +72,9 @@ def origin_row(figures: Told) -> Sequence[object]:
     return ORIGINS[figures["origin"]], *counts, f"{histories['median']:g}", f"{histories['worst']:,}"
 
 
-def generic_row(room: str) -> Sequence[object]:
+def generic_row(results: Results, room: str) -> Sequence[object]:
     """The counts of the generic mutants of a room."""
-    count, of, _ = killed(read_results(), room)
+    count, of, _ = killed(results, room)
     return GENERIC[room], f"{of:,}", f"{count:,}", f"{count / of:.1%}"
 
 
@@ -96,7 +96,7 @@ def clause_row(clause: str, group: Sequence[Told]) -> Sequence[object]:
 
 
 def time_table(kills: Told) -> str:
-    """Histories, seconds and events to the kill, for each origin."""
+    """Histories and seconds to the kill, for each origin."""
     rows = []
     for figures in kills["figures"]:
         spans = [f"{figures[what][which]:,g}" for what in ("histories", "seconds") for which in ("median", "worst")]
@@ -129,12 +129,11 @@ def code(text: str) -> str:
     return f"`` {text} ``"
 
 
-def generic_table() -> str:
+def generic_table(results: Results) -> str:
     """For each room what killed its generic mutants."""
-    results = read_results()
     counts = {room: killed(results, room)[2] for room in GENERIC}
     killers = sorted({killer for count in counts.values() for killer in count})
-    rows = [(*generic_row(room), *(f"{counts[room][killer]:,}" for killer in killers)) for room in GENERIC]
+    rows = [(*generic_row(results, room), *(f"{counts[room][killer]:,}" for killer in killers)) for room in GENERIC]
     return table(["mutants", "how many", "killed", "share", *(f"by {killer}" for killer in killers)], rows)
 
 
@@ -149,18 +148,18 @@ def generic_list() -> str:
 
 def pages(readme: str, page: str) -> tuple[str, str]:
     """Both texts with their blocks."""
-    kills = read("kills.json")
+    kills, results = read("kills.json"), read_results()
     blocks = {
         "clauses": clause_table(kills),
         "times": time_table(kills),
         "shrinking": shrinking_table(kills),
         "argued": argued_list(kills),
-        "generic": generic_table(),
+        "generic": generic_table(results),
         "survivors": generic_list(),
     }
     for mark, block in blocks.items():
         page = replaced(page, mark, block)
-    return replaced(readme, "mutants", summary(kills)), page
+    return replaced(readme, "mutants", summary(kills, results)), page
 
 
 def main(readme: Path) -> None:
