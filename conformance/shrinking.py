@@ -143,14 +143,24 @@ def fewer_with(case: Case, name: str) -> Iterator[Case]:
 
 
 def simpler_with(case: Case, name: str, plain: dict[str, Any]) -> Iterator[Case]:
-    """The case with a lower number in a request and no growth, or with a plain request and no swaps."""
+    """The case with a lower number in a request and no growth or an apply less, or a plain request and no swaps."""
     arrival = case.header.requests[name]
     landed = sum(len(growth.tokens) for item in case.items for growth in item.growth if growth.request == name)
     for less in lower_numbers(arrival, landed):
         yield ungrown(with_arrivals(case, {name: less}))
+    for less, items in product(lower_numbers(arrival, 1, 2), sooner(case.items)):
+        yield replace(with_arrivals(case, {name: less}), items=items)
     unswapped = tuple(replace(item, swaps=()) if isinstance(item, Plan) else item for item in case.items)
     if unswapped != case.items:
         yield replace(with_arrivals(case, {name: replace(arrival, params=plain)}), items=unswapped)
+
+
+def sooner(items: tuple[Plan | Step, ...]) -> Iterator[tuple[Plan | Step, ...]]:
+    """The items without one of them, or with one of them that applies once instead of twice."""
+    for index, item in enumerate(items):
+        yield without(items, index)
+        if item.applies == 2:
+            yield with_other(items, index, replace(item, applies=1))
 
 
 def literally(case: Case) -> Iterator[Case]:
@@ -362,7 +372,7 @@ def simpler_requests(case: Case, params: dict[str, Any]) -> Iterator[Case]:
     plain = Arrival(params)
     for index, (name, arrival) in enumerate(arrivals.items()):
         earlier = list(arrivals.values())[:index]
-        for changed in (*shorter_prompts(arrival, plain), *fewer_fields(arrival), *lower_numbers(arrival)):
+        for changed in (*shorter_prompts(arrival, plain), *fewer_fields(arrival), *lower_numbers(arrival, 1)):
             yield with_arrivals(case, {name: changed})
         for other in [plain, *earlier]:
             simpler = replace(other, prompt=arrival.prompt)
@@ -389,11 +399,11 @@ def fewer_fields(arrival: Arrival) -> Iterator[Arrival]:
         yield replace(arrival, params=kept)
 
 
-def lower_numbers(arrival: Arrival, by: int = 1) -> Iterator[Arrival]:
-    """The request with 1, or half, or so much less, for a whole number in one of its params."""
+def lower_numbers(arrival: Arrival, *by: int) -> Iterator[Arrival]:
+    """The request with 1, or half, or by so much less, for a whole number in one of its params."""
     for field, value in arrival.params.items():
         if type(value) is int:
-            for lower in dict.fromkeys((1, value // 2, value - by)):
+            for lower in dict.fromkeys((1, value // 2, *(value - less for less in by))):
                 if 0 < lower < value:
                     yield replace(arrival, params=arrival.params | {field: lower})
 

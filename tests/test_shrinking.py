@@ -1,6 +1,7 @@
 """Failing cases become as small as they can be, whatever way they lead to the failure."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -82,7 +83,15 @@ def is_nearly_there(history: History) -> bool:
     return any(landed + 2 == user.params["min_tokens"] for user in users(history))
 
 
+def counts_applies(history: History) -> bool:
+    """Whether as many applies as the user asks for come before the last step, which applies once."""
+    before = sum(step.applies for step in history.steps[:-1])
+    return history.steps[-1].applies == 1 and any(before == user.params["min_tokens"] for user in users(history))
+
+
 GROWN = Plan(growth=tuple(Growth(name, (1, 2, 3)) for name in ALL))
+TWICE = Plan(applies=2)
+QUIET = (Plan(), TWICE, TWICE, TWICE, Plan())
 LITERAL = (
     Step(added=tuple(Added(row, name) for row, name in enumerate("ACDE"))),
     Step(removed=(3,), added=(Added(3, "B"),)),
@@ -110,8 +119,9 @@ MOVED = (
         (case_of(*LITERAL), overlaps, 3),
         (case_of(*MOVED), replaces, 2),
         (case_of(Plan(growth=(Growth("B", (1,) * 7),), come=come("B").come), params=LONG), is_nearly_there, 1),
+        (case_of(replace(come("B"), applies=2), *QUIET, params=LONG), counts_applies, 2),
     ],
-    ids=["comes back", "swap", "swaps", "far swap", "many", "stays", "rows", "moved", "number"],
+    ids=["comes back", "swap", "swaps", "far swap", "many", "stays", "rows", "moved", "number", "applies"],
 )
 def test_what_is_not_needed_is_left_out(case: Case, fails: Callable[[History], bool], least: int) -> None:
     tried: list[Case] = []
