@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import torch
@@ -205,12 +206,19 @@ class Doctor:
         subject = self.player(replace(history, steps=(), requests={})).subject
         try:
             found = self.blamed(subject, request, rows, violation.pick)
-            if found in self.kind.numerics:
-                blamed = (self.blamed(subject, request, rows, pick) for pick in range(len(rows.values)))
-                found = next((clause for clause in blamed if clause not in (None, *self.kind.numerics)), found)
         except SoloFailure:
             return "PROC-EXCEPTION"
+        if found in self.kind.numerics:
+            blamed = self.blamed_elsewhere(subject, request, rows)
+            return next((clause for clause in blamed if clause not in self.kind.numerics), found)
         return found or "PROC-UNTOUCHED"
+
+    def blamed_elsewhere(self, subject: Subject, request: Request, rows: Palette) -> Iterator[str]:
+        """The clause that each row breaks when the request is alone, where there is one and nothing is raised."""
+        for pick in range(len(rows.values)):
+            with suppress(SoloFailure):
+                if clause := self.blamed(subject, request, rows, pick):
+                    yield clause
 
     def blamed(self, subject: Subject, request: Request, rows: Palette, pick: int) -> str | None:
         """The clause that a row breaks when the request is alone; None where it is right."""

@@ -1,14 +1,17 @@
 """Diagnosis: faults are told apart by a trial, which ends as soon as more of it would change nothing."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import torch
 
 from logitsproc.conformance.bindings import load_subject
 from logitsproc.conformance.diagnosis import AMONG_KIN, LEAST_HISTORIES, MARGIN, RIGHT, Score, Trial
 from logitsproc.conformance.faults import Belief, CopiesMoves, IgnoresMoves, IgnoresSwaps
 from logitsproc.conformance.kinds import KINDS
 from logitsproc.conformance.miniatures.consumers import MovesFirst
+from logitsproc.conformance.miniatures.edits import AddsInHalf
 from logitsproc.conformance.oracles import ReferenceOracle
 from logitsproc.conformance.suite import TRIAL_HISTORIES, Report, Settings, run
 
@@ -80,3 +83,18 @@ def test_a_run_plays_no_more_histories_than_it_needs_and_the_same_ones_each_time
     assert first.failure.fault == second.failure.fault == "moves come before removals and additions."
     assert len(played) == 2 * so_many
     assert so_many < TRIAL_HISTORIES / 2
+
+
+class AlsoRaises(AddsInHalf):
+    """Rounds every row, and raises where the last token has the largest logit."""
+
+    def transform(self, logits: torch.Tensor, params: Any, prompt: list[int] | None, output: list[int]) -> None:
+        if logits.argmax() == len(logits) - 1:
+            raise ValueError("the last token")
+        super().transform(logits, params, prompt, output)
+
+
+def test_the_clause_is_that_of_the_row_shown_whatever_is_raised_for_others() -> None:
+    failure = run(Settings(load_subject(AlsoRaises), KINDS["logit_bias"])).failure
+    assert failure is not None
+    assert (failure.clause.id, failure.violation.message) == ("NUM-EDIT", "row 0 is wrong")
