@@ -159,6 +159,13 @@ class IgnoresMoves(Belief):
         pass
 
 
+class IgnoresAllMoves(IgnoresMoves):
+    """UPD-MOVE: what moves is not looked at, one way or both."""
+
+    def swap(self, row: int, other: int) -> None:
+        pass
+
+
 class LosesMoves(Belief):
     """UPD-MOVE: what moves one way is lost, and the destination keeps what stood there."""
 
@@ -463,6 +470,7 @@ FAULTS: tuple[type[Belief], ...] = (
     KeepsFirst,
     AddsOnlyUsersForgetsRemovals,
     IgnoresMoves,
+    IgnoresAllMoves,
     LosesMoves,
     CopiesMoves,
     LeavesCopies,

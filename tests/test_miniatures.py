@@ -15,6 +15,7 @@ from logitsproc.conformance.miniatures.catalogue import (
     SOLO_CONTROLS,
     kind_of,
 )
+from logitsproc.conformance.miniatures.consumers import IgnoresAllMoves
 from logitsproc.conformance.miniatures.masks import AssumesContiguous, EnumeratesUsers
 from logitsproc.conformance.miniatures.thresholds import AppliesTwice, NaNIsLeast, StopsBefore
 from logitsproc.conformance.notation import format_history, parse
@@ -53,7 +54,14 @@ def test_the_reference_catches_it_names_its_clause_and_shows_a_small_history(min
 
 @pytest.mark.parametrize(
     ("miniature", "seed"),
-    [(AssumesContiguous, 9), (AppliesTwice, 15), (NaNIsLeast, 5), (StopsBefore, 3), (EnumeratesUsers, 11)],
+    [
+        (AssumesContiguous, 9),
+        (AppliesTwice, 15),
+        (NaNIsLeast, 5),
+        (StopsBefore, 3),
+        (EnumeratesUsers, 11),
+        (IgnoresAllMoves, 11),
+    ],
 )
 def test_the_clause_is_named_also_where_the_first_history_shows_little(miniature: type, seed: int) -> None:
     """Seeds with which another clause was named once."""

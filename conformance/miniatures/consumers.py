@@ -92,6 +92,13 @@ class IgnoresMoves(MinP):
         pass
 
 
+class IgnoresAllMoves(IgnoresMoves):
+    """UPD-MOVE: knows removals and additions only."""
+
+    def swap(self, row: int, other: int) -> None:
+        pass
+
+
 class CondensesDirty(MaskTable):
     """UPD-MOVE: a one-way move copies the mask and leaves it at the source, where a request without one writes none."""
 
