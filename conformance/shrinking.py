@@ -33,6 +33,7 @@ def shrink(case: Case, fails: Fails, vocab: int, plain: dict[str, Any]) -> Case:
         plainer,
         staying,
         afresh,
+        unswapped,
         smaller_items,
         partial(simpler_header, vocab=vocab),
         partial(simpler_requests, params=plain),
@@ -250,6 +251,29 @@ def staying(case: Case) -> Iterator[Case]:
                 yield replace(case, items=items)
 
 
+def unswapped(case: Case) -> Iterator[Case]:
+    """The case without a swap, and with its two rows in each other's place in all that comes later."""
+    for index, item in enumerate(case.items):
+        if isinstance(item, Step):
+            for place, (row, other, direction) in enumerate(item.moved):
+                if direction == SWAP:
+                    rows = {row: other, other: row}
+                    here = with_rows(Step(moved=item.moved[place + 1 :]), rows).moved
+                    later = (with_rows(step, rows) for step in case.items[index + 1 :] if isinstance(step, Step))
+                    items = (*case.items[:index], replace(item, moved=item.moved[:place] + here), *later)
+                    yield replace(case, items=items)
+
+
+def with_rows(step: Step, rows: dict[int, int]) -> Step:
+    """The step with other rows for these."""
+    return replace(
+        step,
+        removed=tuple(rows.get(row, row) for row in step.removed),
+        added=tuple(replace(add, row=rows.get(add.row, add.row)) for add in step.added),
+        moved=tuple((rows.get(one, one), rows.get(other, other), direction) for one, other, direction in step.moved),
+    )
+
+
 def smaller_items(case: Case) -> Iterator[Case]:
     """The case with one thing less in one item."""
     for index, item in enumerate(case.items):
@@ -320,7 +344,7 @@ def settled(step: Step) -> Iterator[Step]:
     """The step with a move less, and what is moved added where it goes."""
     for place, (source, destination, direction) in enumerate(step.moved):
         rows = {source: destination, destination: source} if direction == SWAP else {source: destination}
-        added = tuple(replace(add, row=rows.get(add.row, add.row)) for add in step.added)
+        added = with_rows(Step(added=step.added), rows).added
         if added != step.added:
             yield replace(step, added=added, moved=without(step.moved, place))
 

@@ -60,6 +60,19 @@ def has_a_user_below(history: History) -> bool:
     return rows.get(0) is True and False in rows.values()
 
 
+def moves_onto_a_user(history: History) -> bool:
+    """Whether a one-way move takes another request onto a user, and leaves a hole that is a row."""
+    rows: dict[int, bool | None] = {}
+    for step in history.steps:
+        rows |= {add.row: bool(history.requests[add.request].params) for add in step.added}
+        for source, destination, direction in step.moved:
+            moved, stood = rows.get(source), rows.get(destination)
+            if (moved, stood, direction) == (False, True, UNIDIRECTIONAL) and source < max(rows):
+                return True
+            rows |= {destination: moved, source: stood if direction == SWAP else None}
+    return False
+
+
 def users(history: History) -> list[Arrival]:
     """The requests that arrive and use the processor."""
     arrived = {add.request for step in history.steps for add in step.added}
@@ -97,6 +110,11 @@ LITERAL = (
     Step(removed=(3,), added=(Added(3, "B"),)),
 )
 
+SWAPPED = (
+    Step(added=(Added(0, "A"), Added(1, "B"), Added(2, "C"))),
+    Step(moved=((0, 2, SWAP), (0, 1, SWAP))),
+    Step(moved=((1, 2, SWAP), (1, 0, UNIDIRECTIONAL))),
+)
 MOVED = (
     Step(added=(Added(0, "A"), Added(1, "C"))),
     Step(added=(Added(2, "B"),), moved=((2, 0, UNIDIRECTIONAL),)),
@@ -118,10 +136,11 @@ MOVED = (
         ),
         (case_of(*LITERAL), overlaps, 3),
         (case_of(*MOVED), replaces, 2),
+        (case_of(*SWAPPED), moves_onto_a_user, 3),
         (case_of(Plan(growth=(Growth("B", (1,) * 7),), come=come("B").come), params=LONG), is_nearly_there, 1),
         (case_of(replace(come("B"), applies=2), *QUIET, params=LONG), counts_applies, 2),
     ],
-    ids=["comes back", "swap", "swaps", "far swap", "many", "stays", "rows", "moved", "number", "applies"],
+    ids=["comes back", "swap", "swaps", "far swap", "many", "stays", "rows", "moved", "swapped", "number", "applies"],
 )
 def test_what_is_not_needed_is_left_out(case: Case, fails: Callable[[History], bool], least: int) -> None:
     tried: list[Case] = []
