@@ -20,7 +20,7 @@ from logitsproc.conformance.player import Violation
 from logitsproc.conformance.producers.checks import Decision, Emission, replayed, told
 from logitsproc.conformance.recording import Recording
 from logitsproc.conformance.shrinking import shrink
-from logitsproc.conformance.suite import Failure, Run, Settings, conditions
+from logitsproc.conformance.suite import Failure, Run, Settings, conditions, impatience
 from logitsproc.reference.batch import Batch, IllFormed, apply_update
 from logitsproc.reference.expectation import admits
 from logitsproc.reference.pipeline import skips_invariant
@@ -175,7 +175,8 @@ def made_small(run: Run, history: History, violation: Violation) -> Failure:
     if violation.hangs:
         return run.failure(world_of(history), unlit, violation)
     case = unlit if run.failing(unlit, violation) else lifted(plainer)
-    case = shrink(case, partial(run.failing, violation=violation), history.vocab, run.plain)
+    with impatience(run.settings):
+        case = shrink(case, partial(run.failing, violation=violation), history.vocab, run.plain)
     if not any(step.sights for step in lower(case).steps):
         run.vocabs = (vocab_of(lower(case)),)
     return run.failure(world_of(history), case, violation)

@@ -193,6 +193,13 @@ def conditions(settings: Settings) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@contextmanager
+def impatience(settings: Settings) -> Iterator[None]:
+    """A tenth of the limit on calls, for tries of which many may not return, and none has to."""
+    with WATCH.limit(settings.limit / 10):
+        yield
+
+
 def chosen_clauses(glob: str) -> list[Clause]:
     """The clauses whose id matches; raises CannotRun when none does."""
     chosen = [clause for clause in clauses().values() if fnmatch.fnmatchcase(clause.id, glob)]
@@ -447,7 +454,8 @@ class Run:
         """The violation made small and named."""
         if violation.hangs:
             return Failure(clauses()["PROC-EXCEPTION"], lower(case), violation, world, None, True)
-        case = shrink(case, partial(self.failing, violation=violation), self.vocabs[0], self.plain)
+        with impatience(self.settings):
+            case = shrink(case, partial(self.failing, violation=violation), self.vocabs[0], self.plain)
         history = lower(case)
         again = self.replay(history)
         if again is None:

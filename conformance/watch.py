@@ -27,6 +27,7 @@ class Watch:
         self.inside = False
         self.last_tick = -1
         self.raised = 0
+        self.seconds = 0.0
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Calls the function under the limit."""
@@ -40,8 +41,10 @@ class Watch:
     def tick(self, _: int, frame: FrameType | None) -> None:
         """The timer's handler: interrupts the call, and ends the process when the call will not be interrupted.
 
-        Out of the garbage collector nothing can be raised; the next tick finds the call again.
+        Out of the garbage collector nothing can be raised; the next tick finds the call again. Each tick sets the timer
+        for the next: after the whole process has stood still, a timer that repeats by itself ticks twice at once.
         """
+        signal.setitimer(signal.ITIMER_REAL, self.seconds)
         stuck, self.last_tick = self.inside and self.last_tick == self.calls, self.calls
         if not stuck:
             self.raised = 0
@@ -60,18 +63,23 @@ class Watch:
 
     @contextmanager
     def limit(self, seconds: float) -> Iterator[None]:
-        """Holds every call in the block to between one and two times this many seconds (main thread, POSIX)."""
+        """Holds every call in the block to between one and two times this many seconds (main thread, POSIX).
+
+        A block in a block has its own limit.
+        """
         if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
             yield
             return
+        before, self.seconds = self.seconds, seconds
         handler = signal.signal(signal.SIGALRM, self.tick)
-        timer = signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+        timer = signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
             yield
         finally:
+            self.seconds = before
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler)
-            signal.setitimer(signal.ITIMER_REAL, *timer)
+            signal.setitimer(signal.ITIMER_REAL, *((before, 0.0) if before else timer))
 
 
 def is_collecting(frame: FrameType | None) -> bool:

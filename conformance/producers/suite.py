@@ -45,6 +45,7 @@ from logitsproc.conformance.suite import (
     chosen_clauses,
     conditions,
     discard,
+    impatience,
     make_pool,
     play_canaries,
     verdict,
@@ -215,9 +216,10 @@ class ProducerRun:
         clause = str(violation.clause)
         until = min(time.monotonic() + SHRINKING_SECONDS, self.end)
         if not violation.hangs:
-            case = shrink(
-                case, lambda other: time.monotonic() < until and self.shows(other, clause), VOCABS[0], self.plain
-            )
+            with impatience(self.settings):
+                case = shrink(
+                    case, lambda other: time.monotonic() < until and self.shows(other, clause), VOCABS[0], self.plain
+                )
         trace = self.trace(case, clause)
         found = trace.violation or violation
         played, header = trace.player.record, replace(case.header, options=frozenset())
