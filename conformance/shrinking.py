@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from itertools import combinations, count, permutations, product
+from itertools import combinations, count, pairwise, permutations, product
 from typing import Any, TypeVar
 
-from logitsproc.conformance.history import Arrival, Growth, Step
+from logitsproc.conformance.history import Added, Arrival, Growth, Step
 from logitsproc.conformance.logits import ROW_STRIDE, ROWS, STEP_STRIDE
 from logitsproc.conformance.plans import Case, Plan, lower, name_of, rename_item, renamed, with_other, without
 from logitsproc.reference.batch import SWAP
@@ -33,6 +33,7 @@ def shrink(case: Case, fails: Fails, vocab: int, plain: dict[str, Any]) -> Case:
         plainer,
         staying,
         afresh,
+        joined,
         unswapped,
         smaller_items,
         partial(simpler_header, vocab=vocab),
@@ -137,9 +138,12 @@ def fewer_at_once(case: Case, plain: dict[str, Any]) -> Iterator[Case]:
 
 
 def fewer_with(case: Case, name: str) -> Iterator[Case]:
-    """The case without a request, and with others in each other's place or one row less."""
+    """The case without a request, and with others or rows in each other's place, or one row less."""
     fewer = without_requests(case, [name])
     yield from reordered(fewer)
+    steps = literal(fewer)
+    for row, other in combinations(range(highest_row(fewer) + 1 if steps else 0), 2):
+        yield replace(fewer, items=tuple(turned(steps, {row: other, other: row})))
     yield from (without_row(fewer, row) for row in range(highest_row(case) + 1))
 
 
@@ -252,26 +256,52 @@ def staying(case: Case) -> Iterator[Case]:
 
 
 def unswapped(case: Case) -> Iterator[Case]:
-    """The case without a swap, and with its two rows in each other's place in all that comes later."""
-    for index, item in enumerate(case.items):
-        if isinstance(item, Step):
-            for place, (row, other, direction) in enumerate(item.moved):
-                if direction == SWAP:
-                    rows = {row: other, other: row}
-                    here = with_rows(Step(moved=item.moved[place + 1 :]), rows).moved
-                    later = (with_rows(step, rows) for step in case.items[index + 1 :] if isinstance(step, Step))
-                    items = (*case.items[:index], replace(item, moved=item.moved[:place] + here), *later)
-                    yield replace(case, items=items)
+    """The literal case without a swap, and with its two rows in each other's place in all after it, or before it."""
+    steps = literal(case)
+    for index, step in enumerate(steps):
+        for place, (row, other, direction) in enumerate(step.moved):
+            if direction == SWAP:
+                rows = {row: other, other: row}
+                start, end = replace(step, moved=step.moved[:place]), Step(moved=step.moved[place + 1 :])
+                parts = [*steps[:index], start], [end, *steps[index + 1 :]]
+                for sooner, later in ((turned(parts[0], rows), parts[1]), (parts[0], turned(parts[1], rows))):
+                    here = replace(sooner[-1], moved=sooner[-1].moved + later[0].moved)
+                    yield replace(case, items=(*sooner[:-1], here, *later[1:]))
+
+
+def literal(case: Case) -> list[Step]:
+    """The steps of a case that has no plans, else none."""
+    steps = [item for item in case.items if isinstance(item, Step)]
+    return steps if len(steps) == len(case.items) else []
+
+
+def turned(steps: Sequence[Step], rows: dict[int, int]) -> list[Step]:
+    """The steps with other rows for these."""
+    return [with_rows(step, rows) for step in steps]
+
+
+def joined(case: Case) -> Iterator[Case]:
+    """The case with two literal steps as one."""
+    for index, (first, second) in enumerate(pairwise(case.items)):
+        if isinstance(first, Step) and isinstance(second, Step):
+            lists = {name: getattr(first, name) + getattr(second, name) for name in ("removed", "added", "moved")}
+            both = replace(second, growth=first.growth + second.growth, **lists)
+            yield replace(case, items=with_other(without(case.items, index), index, both))
 
 
 def with_rows(step: Step, rows: dict[int, int]) -> Step:
-    """The step with other rows for these."""
+    """The step with other rows for these; additions come in the order of rows."""
     return replace(
         step,
         removed=tuple(rows.get(row, row) for row in step.removed),
-        added=tuple(replace(add, row=rows.get(add.row, add.row)) for add in step.added),
+        added=tuple(sorted((replace(add, row=rows.get(add.row, add.row)) for add in step.added), key=row_of)),
         moved=tuple((rows.get(one, one), rows.get(other, other), direction) for one, other, direction in step.moved),
     )
+
+
+def row_of(add: Added) -> int:
+    """The row of an addition."""
+    return add.row
 
 
 def smaller_items(case: Case) -> Iterator[Case]:

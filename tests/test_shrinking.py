@@ -73,6 +73,23 @@ def moves_onto_a_user(history: History) -> bool:
     return False
 
 
+def drops_a_user_above_a_hole(history: History) -> bool:
+    """Whether a one-way move onto a user leaves a hole that is a row in the end, wherever it is swapped to."""
+    rows: dict[int, bool] = {}
+    holes: set[int] = set()
+    for step in history.steps:
+        rows |= {add.row: bool(history.requests[add.request].params) for add in step.added}
+        for source, destination, direction in step.moved:
+            if direction == SWAP:
+                turned = {source: destination, destination: source}
+                rows = {turned.get(row, row): uses for row, uses in rows.items()}
+                holes = {turned.get(row, row) for row in holes}
+            else:
+                holes |= {source} if (rows.get(source), rows.get(destination)) == (False, True) else set()
+                rows[destination] = rows.pop(source, False)
+    return any(hole < max(rows) for hole in holes)
+
+
 def users(history: History) -> list[Arrival]:
     """The requests that arrive and use the processor."""
     arrived = {add.request for step in history.steps for add in step.added}
@@ -115,6 +132,11 @@ SWAPPED = (
     Step(moved=((0, 2, SWAP), (0, 1, SWAP))),
     Step(moved=((1, 2, SWAP), (1, 0, UNIDIRECTIONAL))),
 )
+SWAPPED_BACK = (
+    Step(added=(Added(0, "A"), Added(1, "B"))),
+    Step(added=(Added(2, "C"),)),
+    Step(moved=((2, 1, UNIDIRECTIONAL), (0, 2, SWAP))),
+)
 MOVED = (
     Step(added=(Added(0, "A"), Added(1, "C"))),
     Step(added=(Added(2, "B"),), moved=((2, 0, UNIDIRECTIONAL),)),
@@ -137,10 +159,24 @@ MOVED = (
         (case_of(*LITERAL), overlaps, 3),
         (case_of(*MOVED), replaces, 2),
         (case_of(*SWAPPED), moves_onto_a_user, 3),
+        (case_of(*SWAPPED_BACK), drops_a_user_above_a_hole, 3),
         (case_of(Plan(growth=(Growth("B", (1,) * 7),), come=come("B").come), params=LONG), is_nearly_there, 1),
         (case_of(replace(come("B"), applies=2), *QUIET, params=LONG), counts_applies, 2),
     ],
-    ids=["comes back", "swap", "swaps", "far swap", "many", "stays", "rows", "moved", "swapped", "number", "applies"],
+    ids=[
+        "comes back",
+        "swap",
+        "swaps",
+        "far swap",
+        "many",
+        "stays",
+        "rows",
+        "moved",
+        "swapped",
+        "swapped back",
+        "number",
+        "applies",
+    ],
 )
 def test_what_is_not_needed_is_left_out(case: Case, fails: Callable[[History], bool], least: int) -> None:
     tried: list[Case] = []
