@@ -155,9 +155,9 @@ def simpler_with(case: Case, name: str, plain: dict[str, Any]) -> Iterator[Case]
         yield ungrown(with_arrivals(case, {name: less}))
     for less, items in product(lower_numbers(arrival, 1, 2), sooner(case.items)):
         yield replace(with_arrivals(case, {name: less}), items=items)
-    unswapped = tuple(replace(item, swaps=()) if isinstance(item, Plan) else item for item in case.items)
-    if unswapped != case.items:
-        yield replace(with_arrivals(case, {name: replace(arrival, params=plain)}), items=unswapped)
+    unmoved = tuple(replace(item, swaps=()) if isinstance(item, Plan) else item for item in case.items)
+    if unmoved != case.items:
+        yield replace(with_arrivals(case, {name: replace(arrival, params=plain)}), items=unmoved)
 
 
 def sooner(items: tuple[Plan | Step, ...]) -> Iterator[tuple[Plan | Step, ...]]:
@@ -262,9 +262,9 @@ def unswapped(case: Case) -> Iterator[Case]:
         for place, (row, other, direction) in enumerate(step.moved):
             if direction == SWAP:
                 rows = {row: other, other: row}
-                start, end = replace(step, moved=step.moved[:place]), Step(moved=step.moved[place + 1 :])
-                parts = [*steps[:index], start], [end, *steps[index + 1 :]]
-                for sooner, later in ((turned(parts[0], rows), parts[1]), (parts[0], turned(parts[1], rows))):
+                before = [*steps[:index], replace(step, moved=step.moved[:place])]
+                after = [Step(moved=step.moved[place + 1 :]), *steps[index + 1 :]]
+                for sooner, later in ((turned(before, rows), after), (before, turned(after, rows))):
                     here = replace(sooner[-1], moved=sooner[-1].moved + later[0].moved)
                     yield replace(case, items=(*sooner[:-1], here, *later[1:]))
 
@@ -309,8 +309,8 @@ def smaller_items(case: Case) -> Iterator[Case]:
     for index, item in enumerate(case.items):
         for smaller in smaller_item(item):
             yield replace(case, items=with_other(case.items, index, smaller))
-        if index and isinstance(item, Plan) and (joined := merged(case.items[index - 1], item)):
-            for one in (joined, replace(joined, applies=2)):
+        if index and isinstance(item, Plan) and (both := merged(case.items[index - 1], item)):
+            for one in (both, replace(both, applies=2)):
                 fewer = with_other(without(case.items, index), index - 1, one)
                 yield from with_either_logits(replace(case, items=fewer), STEP_STRIDE)
 

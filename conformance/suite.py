@@ -6,7 +6,7 @@ import fnmatch
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -193,11 +193,9 @@ def conditions(settings: Settings) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@contextmanager
-def impatience(settings: Settings) -> Iterator[None]:
+def impatience(settings: Settings) -> AbstractContextManager[None]:
     """A tenth of the limit on calls, for tries of which many may not return, and none has to."""
-    with WATCH.limit(settings.limit / 10):
-        yield
+    return WATCH.limit(settings.limit / 10)
 
 
 def chosen_clauses(glob: str) -> list[Clause]:
