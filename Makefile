@@ -84,10 +84,11 @@ mutants-again: $(VENV)/installed
 
 mutants-generic: $(VENV)/installed
 	$(BIN)/python tests/mutants/generic.py
+	$(BIN)/python tests/mutants/page.py README.md
 
 alarms: $(VENV)/installed
-	mkdir -p tests/mutants
 	$(BIN)/python tests/alarms.py
+	$(BIN)/python tests/mutants/page.py README.md
 
 usage: $(VENV)/installed
 	$(BIN)/python tests/usage.py tests/recordings/README.md

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from alarms import HISTORIES, SOLO, Control, Model, complaints, controls, drawn, made, main, play_all, settings
+from alarms import ALARMS, HISTORIES, SOLO, Control, Model, complaints, controls, drawn, made, main, play_all, settings
 from typer.testing import CliRunner
 
 from logitsproc.conformance import suite
@@ -124,6 +124,11 @@ def test_what_cannot_be_played_is_one_line_and_writes_nothing(
     assert said.startswith(f"alarms: {says}")
     assert said.count("\n") == 1
     assert not record.exists()
+
+
+def test_the_record_is_complete() -> None:
+    record = json.loads(ALARMS.read_text(encoding="utf-8")) if ALARMS.exists() else {}
+    assert list(complaints(record, controls())) == [], "stale, run `make alarms`"
 
 
 def test_a_record_that_lacks_something_is_stale() -> None:

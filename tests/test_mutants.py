@@ -36,7 +36,7 @@ README = Path(__file__).parent.parent / "README.md"
 RECORD = json.loads(KILLS.read_text(encoding="utf-8"))
 TOLD = {each["name"]: each for each in RECORD["mutants"]}
 OF_MUTANTS = ("name", "origin", "change", "clauses", "argued")
-LEAST_SEEDS = 5
+LEAST_SEEDS = 100
 SOME = 16
 """One of so many that die soon is run again; `make mutants-again` runs all."""
 SOON = 30

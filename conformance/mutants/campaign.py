@@ -27,7 +27,7 @@ LIMIT = 0.2
 ELSEWHERE = Tier(20, 60, 18)
 """The quick tier less most reachable histories, for what shows in other worlds only; there it plays the same ones."""
 SHORT = Tier(60, 30, 18)
-"""For asking whether another check would have caught it too."""
+"""For asking whether another check would have caught it too, and for producers, which are played in one world."""
 BRIEF = Tier(8, 1, 18)
 """For what is seen in any history, or before there is one."""
 LATER = tuple(world.name for world in BEYOND)
@@ -124,7 +124,7 @@ def afterwards(mutant: Mutant, first: Kill) -> Part:
     if stage == EVIDENCE:
         return Part(BRIEF, world=REACHABLE.name)
     if first.clauses and not any(clauses()[clause].is_must for clause in first.clauses if clause != NOT_RUN):
-        return Part(ELSEWHERE)
+        return Part(SHORT if mutant.producer else ELSEWHERE)
     return at_first(mutant)
 
 

@@ -1,6 +1,6 @@
-"""Writes what became of mutants: a block in README.md, and the page beside the records.
+"""Writes what became of mutants, and of what is right: a block in README.md, and the page beside the records.
 
-`page.py README.md`: from kills.json and generic.json.
+`page.py README.md`: from kills.json, generic.json and alarms.json.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]], texts: int 
     return "\n".join([f"| {' | '.join(headings)} |", f"|---|{'---:|' * numbers}{'---|' * texts}", *lines])
 
 
-def summary(kills: Told, results: Results) -> str:
+def summary(kills: Told, results: Results, alarms: Told) -> str:
     """The block of README.md."""
     rows = [origin_row(each) for each in kills["figures"]]
     headings = ["mutants", "how many", "killed, rightly named", "argued", "others", "histories to the kill, median"]
@@ -59,7 +59,9 @@ def summary(kills: Told, results: Results) -> str:
             "what was changed.",
             table([*headings, "worst"], rows),
             table(["generic mutants", "how many", "killed", "share"], [generic_row(results, room) for room in GENERIC]),
-            f"{len(RECORD)} public faults; {shown} of them have a miniature and a command that fails on their clause.",
+            f"{len(RECORD)} public faults; {shown} of them have a miniature and a command that fails on their clause. "
+            f"{alarm_count(alarms)} false alarms over {len(alarms)} right subjects with {least_seeds(alarms):,} seeds "
+            "each.",
         ]
     )
 
@@ -76,6 +78,16 @@ def generic_row(results: Results, room: str) -> Sequence[object]:
     """The counts of the generic mutants of a room."""
     count, of, _ = killed(results, room)
     return GENERIC[room], f"{of:,}", f"{count:,}", f"{count / of:.1%}"
+
+
+def alarm_count(alarms: Told) -> int:
+    """How many false alarms there were."""
+    return sum(len(each["alarms"]) for each in alarms.values())
+
+
+def least_seeds(alarms: Told) -> int:
+    """How many seeds every subject was played with."""
+    return min(each["seeds"] for each in alarms.values())
 
 
 def clause_table(kills: Told) -> str:
@@ -146,9 +158,25 @@ def generic_list() -> str:
     return listed(groups)
 
 
+def alarm_table(alarms: Told) -> str:
+    """What the right subjects of each kind played, and the false alarms."""
+    groups: dict[str, Told] = defaultdict(dict)
+    for name, count in alarms.items():
+        groups[name.partition(" as ")[2]][name] = count
+    rows = [alarm_row(judged, group) for judged, group in groups.items()]
+    return table(["judged as", "right subjects", "seeds each", "histories", "steps", "false alarms"], sorted(rows))
+
+
+def alarm_row(judged: str, group: Told) -> Sequence[str]:
+    """The counts of the right subjects that are judged as one thing."""
+    histories, steps = (sum(count[what] for count in group.values()) for what in ("histories", "steps"))
+    counts = (len(group), least_seeds(group), histories, steps, alarm_count(group))
+    return judged, *(f"{count:,}" for count in counts)
+
+
 def pages(readme: str, page: str) -> tuple[str, str]:
     """Both texts with their blocks."""
-    kills, results = read("kills.json"), read_results()
+    kills, results, alarms = read("kills.json"), read_results(), read("alarms.json")
     blocks = {
         "clauses": clause_table(kills),
         "times": time_table(kills),
@@ -156,10 +184,11 @@ def pages(readme: str, page: str) -> tuple[str, str]:
         "argued": argued_list(kills),
         "generic": generic_table(results),
         "survivors": generic_list(),
+        "alarms": alarm_table(alarms),
     }
     for mark, block in blocks.items():
         page = replaced(page, mark, block)
-    return replaced(readme, "mutants", summary(kills, results)), page
+    return replaced(readme, "mutants", summary(kills, results, alarms)), page
 
 
 def main(readme: Path) -> None:
