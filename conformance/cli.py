@@ -319,8 +319,9 @@ def run_mutants(
         if not chosen:
             raise CannotRun(f"no mutant matches {only!r}")
         told = matrix(chosen, with_progress(fates(chosen, range(seeds), jobs), len(chosen)), seeds)
+        wide = out if out.is_terminal else Terminal(highlight=False, width=MUTANTS_WIDTH)
         for table in (mutants_table(told), figures_table(told)):
-            out.print(table, width=None if out.is_terminal else MUTANTS_WIDTH)
+            wide.print(table)
         if json_file is not None:
             write_whole(json_file, json.dumps(told, indent=1) + "\n")
         if picture is not None:
@@ -335,7 +336,9 @@ def with_progress(found: Iterator[Fate], total: int) -> Iterable[Fate]:
 
 def mutants_table(told: dict[str, Any]) -> Table:
     """A line for each mutant."""
-    table = Table("mutant", "what is wrong", "outcome", "named", "check", "only", "histories", "events", box=None)
+    table = Table(box=None)
+    for heading in ("mutant", "what is wrong", "outcome", "named", "check", "only", "histories", "events"):
+        table.add_column(heading, overflow="fold")
     for each in told["mutants"]:
         named = ", ".join(f"{clause} {times}" for clause, times in each["named"].items())
         histories, events = each["histories"], each["events"]

@@ -198,6 +198,14 @@ def test_the_command_writes_what_it_finds(tmp_path: Path) -> None:
     assert "<svg" in picture.read_text()
 
 
+def test_what_is_piped_is_a_line_for_each_mutant_with_nothing_left_out() -> None:
+    lines = invoked("--only", "ForgetsReplacement").stdout.splitlines()
+    named = TOLD["ForgetsReplacement"]["change"]
+    assert lines[1].split()[0] == "ForgetsReplacement"
+    assert named in lines[1]
+    assert "PROC-STATE-DEPARTED 1" in lines[1]
+
+
 def test_a_mutant_that_lives_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "all_mutants", lambda: [RIGHT_ONE, WRONG_ONE])
     result = invoked()
