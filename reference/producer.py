@@ -117,8 +117,21 @@ def trim(batch: Batch) -> None:
     >>> batch
     [A]
     """
-    while batch and batch[-1] is None:
-        batch.pop()
+    while trim_once(batch):
+        pass
+
+
+def trim_once(batch: Batch) -> bool:
+    """PROD-CONTIGUOUS: takes one hole off the end, and says whether there was one.
+
+    >>> batch = [Request("A"), None]
+    >>> trim_once(batch), trim_once(batch), batch
+    (True, False, [A])
+    """
+    if not batch or batch[-1] is not None:
+        return False
+    batch.pop()
+    return True
 
 
 def listed(unreplaced: Sequence[Row], batch_size: int, dialect: str) -> list[Row]:
