@@ -5,7 +5,7 @@ VENV := .venv
 VLLM_VENV := .venv-vllm
 BIN := $(VENV)/bin
 VLLM_BIN := $(VLLM_VENV)/bin
-ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures conformance/mutants conformance/producers optimized
+ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures conformance/mutants conformance/producers optimized tests/proofs
 OPTIMIZED := logitsproc.optimized
 PRODUCERS := logitsproc.conformance.producers
 SEEDS ?= 100
@@ -14,11 +14,14 @@ VLLM := vllm.v1.sample.logits_processor
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help check test lint format check-vllm vllm-table check-engine engine-table bench usage record mutants mutants-again mutants-generic alarms readme clean
+.PHONY: help check test prove verdicts proofs-again lint format check-vllm vllm-table check-engine engine-table bench usage record mutants mutants-again mutants-generic alarms readme clean
 
 help:
 	@echo "make check         judge the bundled processors and the reference producer"
 	@echo "make test          lint, types and tests"
+	@echo "make prove         prove the lemmas and check small scopes, and compare with what the spec says of it"
+	@echo "make verdicts      the same, and write it: tests/proofs/verdicts.json, the spec and README.md"
+	@echo "make proofs-again  a second solver, mutants of the code under proof, CrossHair"
 	@echo "make check-vllm    install vLLM's CPU build and judge its processors and its sampler"
 	@echo "make vllm-table    the same, and the table of README.md"
 	@echo "make check-engine  a real vLLM engine, judged at every step while it runs (make engine-table: its table)"
@@ -62,6 +65,22 @@ lint: $(VENV)/installed
 
 test: lint
 	$(BIN)/pytest --numprocesses 2 --dist worksteal
+
+prove: $(VENV)/installed
+	mkdir -p .proofs
+	$(BIN)/logitsproc prove --json .proofs/latest.json
+	$(BIN)/python tests/verdicts.py .proofs/latest.json
+
+verdicts: $(VENV)/installed
+	mkdir -p .proofs
+	$(BIN)/logitsproc prove --json .proofs/latest.json
+	$(BIN)/python tests/verdicts.py .proofs/latest.json --write
+
+proofs-again: $(VENV)/installed
+	$(BIN)/python -m logitsproc.proofs.second
+	$(BIN)/python -m logitsproc.proofs.confirmed
+	$(BIN)/python -m logitsproc.proofs.one_update
+	$(BIN)/python tests/mutants/proved.py
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .

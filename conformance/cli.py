@@ -1,16 +1,17 @@
-"""The command line: check, replay, usage, mutants, spec, cite."""
+"""The command line: check, replay, usage, mutants, prove, spec, cite."""
 
 from __future__ import annotations
 
 import fnmatch
+import importlib
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -25,7 +26,7 @@ from logitsproc.conformance.explanation import count, evidence_line, explain, in
 from logitsproc.conformance.formats import require_writable, write_json, write_junit, write_whole
 from logitsproc.conformance.history import History, batches
 from logitsproc.conformance.kinds import KINDS
-from logitsproc.conformance.mutants.campaign import Fate, fates
+from logitsproc.conformance.mutants.campaign import fates
 from logitsproc.conformance.mutants.derived import all_mutants
 from logitsproc.conformance.mutants.matrix import ALIVE, EQUIVALENT, OTHERWISE, RIGHT, draw, matrix, require_picture
 from logitsproc.conformance.notation import format_drawing, format_history
@@ -39,7 +40,9 @@ from logitsproc.conformance.usage import usage
 CANNOT_RUN = 2
 SCOPES = ("reachable", "literal")
 SOURCES = ("recorded", "reachable", "beyond")
-USAGE_WIDTH, MUTANTS_WIDTH = 110, 200
+PROOFS = "logitsproc.proofs.prove"
+USAGE_WIDTH, MUTANTS_WIDTH, PROOFS_WIDTH = 110, 200, 160
+T = TypeVar("T")
 
 app = typer.Typer(
     help="The contract of batch-level logits processors: check an implementation, cite a clause.",
@@ -211,10 +214,10 @@ def list_clauses(
         if not chosen:
             raise CannotRun(f"no clause matches {glob!r}")
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("clause", "level", "title"):
+    for heading in ("clause", "level", "verdict", "title"):
         table.add_column(heading, no_wrap=heading != "title")
     for clause in chosen:
-        table.add_row(clause.id, clause.level, escape(clause.title))
+        table.add_row(clause.id, clause.level, clause.verdict, escape(clause.title))
     out.print(table)
 
 
@@ -300,7 +303,7 @@ def show_usage(files: Annotated[list[Path], typer.Argument(metavar="FILE...", he
     for line in found.lines:
         counts = (f"{number:,}" for number in (line.recorded, line.reachable, line.beyond))
         table.add_row(line.group, line.name, *counts, line.only)
-    Terminal(highlight=False, width=USAGE_WIDTH).print(table)
+    wide(USAGE_WIDTH).print(table)
 
 
 @app.command("mutants")
@@ -318,10 +321,9 @@ def run_mutants(
         chosen = [mutant for mutant in all_mutants() if fnmatch.fnmatchcase(mutant.name, only)]
         if not chosen:
             raise CannotRun(f"no mutant matches {only!r}")
-        told = matrix(chosen, with_progress(fates(chosen, range(seeds), jobs), len(chosen)), seeds)
-        wide = out if out.is_terminal else Terminal(highlight=False, width=MUTANTS_WIDTH)
+        told = matrix(chosen, with_progress(fates(chosen, range(seeds), jobs), len(chosen), "mutants"), seeds)
         for table in (mutants_table(told), figures_table(told)):
-            wide.print(table)
+            wide(MUTANTS_WIDTH).print(table)
         if json_file is not None:
             write_whole(json_file, json.dumps(told, indent=1) + "\n")
         if picture is not None:
@@ -329,9 +331,14 @@ def run_mutants(
     raise typer.Exit(1 if any(each["outcome"] in (ALIVE, OTHERWISE) for each in told["mutants"]) else 0)
 
 
-def with_progress(found: Iterator[Fate], total: int) -> Iterable[Fate]:
+def with_progress(found: Iterator[T], total: int, what: str) -> Iterable[T]:
     """The same, with a progress bar on a terminal."""
-    return track(found, "mutants", total, console=err, transient=True, disable=not err.is_terminal)
+    return track(found, what, total, console=err, transient=True, disable=not err.is_terminal)
+
+
+def wide(width: int) -> Console:
+    """The terminal, or, for what reads from a pipe, a console of this width: a table is whole there."""
+    return out if out.is_terminal else Terminal(highlight=False, width=width)
 
 
 def mutants_table(told: dict[str, Any]) -> Table:
@@ -361,6 +368,70 @@ def figures_table(told: dict[str, Any]) -> Table:
     for each in told["figures"]:
         counts = (each[name] for name in ("mutants", RIGHT, EQUIVALENT, OTHERWISE, ALIVE, "only_one_check"))
         table.add_row(each["origin"], *map(str, counts))
+    return table
+
+
+@app.command("prove")
+def run_proofs(
+    only: Annotated[str, typer.Option(help="Only what has a name that matches, as 'users_*'.")] = "*",
+    jobs: Annotated[int, typer.Option(min=1, help="How many at a time.")] = 2,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write all results as JSON.")] = None,
+) -> None:
+    """Prove the lemmas, check the small scopes, examine the executor: exit 0 if all holds, 1 if not, 2 cannot run."""
+    with cannot_run():
+        require_writable(json_file)
+        proofs = room_of_proofs()
+        chosen = [name for name in proofs.statements() if fnmatch.fnmatchcase(name, only)]
+        if not chosen:
+            raise CannotRun(f"nothing that is proved matches {only!r}")
+        came = {result.name: result for result in with_progress(proofs.results(chosen, jobs), len(chosen), "proofs")}
+        found = [came[name] for name in chosen]
+        show_proofs(found)
+        if json_file is not None:
+            write_whole(json_file, json.dumps([asdict(result) for result in found], indent=1) + "\n")
+    raise typer.Exit(1 if any(result.troubles for result in found) else 0)
+
+
+def room_of_proofs() -> Any:
+    """The proofs, which need a solver that nothing else here does; raises CannotRun where it is not installed."""
+    try:
+        return importlib.import_module(PROOFS)
+    except ModuleNotFoundError as error:
+        if error.name != "z3":
+            raise
+        raise CannotRun("prove needs Z3: pip install 'logitsproc[proofs]'") from None
+
+
+def show_proofs(found: list[Any]) -> None:
+    """Prints the table, and below it what is wrong, a line each, and how much there was."""
+    wide(PROOFS_WIDTH).print(proofs_table(found))
+    for result in found:
+        for trouble in result.troubles:
+            out.print(f"[bold red]{escape(result.name)}[/]: {escape(trouble)}")
+    held = [result for result in found if not result.troubles]
+    counts = ", ".join(f"{sum(each.verdict == word for each in held)} {word}" for word in PROOF_WORDS)
+    errors = f"{sum(result.refuted for result in found)} of {sum(result.planted for result in found)}"
+    out.print(f"{counts}; {errors} planted errors refuted; {len(found) - len(held)} not shown")
+
+
+PROOF_WORDS = ("proved", "exhaustive", "examined")
+
+
+def proofs_table(found: list[Any]) -> Table:
+    """A line for each statement."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("", "clauses", "verdict", "cases", "seconds", "planted errors refuted"):
+        table.add_column(heading, justify="right" if heading in ("cases", "seconds") else "left", overflow="fold")
+    for result in found:
+        style = "red" if result.troubles else "green"
+        table.add_row(
+            escape(result.name),
+            ", ".join(result.clauses),
+            f"[{style}]{result.verdict}[/]" + (f" to {escape(result.bound)}" if result.bound else ""),
+            f"{result.count:,} {result.unit}",
+            f"{result.seconds:.1f}",
+            f"{result.refuted} of {result.planted}",
+        )
     return table
 
 

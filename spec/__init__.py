@@ -1,7 +1,7 @@
 """The clauses, loaded from the Markdown chapters beside this file.
 
 A clause is a third-level heading with its id, a line with level and bearers, one normative sentence, a reason, examples
-in `history` blocks, and the upstream place it rests on.
+in `history` blocks, the upstream place it rests on, and a verdict.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from importlib import metadata, resources
 
+VERDICTS = ("proved", "exhaustive", "tested")
 LEVELS = ("MUST NOT", "MUST", "SHOULD", "MAY")
 CHAPTERS = (
     "batch",
@@ -38,6 +39,7 @@ LEVEL = re.compile(rf"^\*\*({'|'.join(LEVELS)})\*\* · (.+)$", re.MULTILINE)
 CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```history\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 UPSTREAM = re.compile(r"^\*Upstream\.\* (.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+VERDICT = re.compile(rf"^\*Verdict\.\* ({'|'.join(VERDICTS)})\b", re.MULTILINE)
 WHY = re.compile(r"^\*Why\.\* (.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -47,7 +49,8 @@ class Clause:
 
     `level` is MUST, MUST NOT, SHOULD or MAY; `bearers` are who owes it; `examples` are histories in the notation,
     `sessions` are Python sessions on the reference;
-    `upstream` names file, symbol and blob id; `chapter` is the Markdown file without its ending.
+    `upstream` names file, symbol and blob id; `verdict` is the strongest word of VERDICTS; `chapter` is the Markdown
+    file without its ending.
     """
 
     id: str
@@ -59,6 +62,7 @@ class Clause:
     examples: tuple[str, ...]
     sessions: tuple[str, ...]
     upstream: str
+    verdict: str
     chapter: str
 
     @property
@@ -100,13 +104,12 @@ def chapter_text(chapter: str) -> str:
 def read_clause(name: str, title: str, body: str, chapter: str) -> Clause:
     """A clause from the text under its heading; raises SpecError when a part is missing."""
     body = re.split(r"^(?:<a id=|## )", body, maxsplit=1, flags=re.MULTILINE)[0]
-    level, why, upstream = LEVEL.search(body), WHY.search(body), UPSTREAM.search(body)
-    if not level or not why or not upstream:
-        part = "level" if not level else "reason" if not why else "upstream place"
-        raise SpecError(f"{chapter}.md: {name} has no {part}")
+    place = f"{chapter}.md: {name}"
+    level, why = required(LEVEL, body, place, "level"), required(WHY, body, place, "reason")
+    upstream, verdict = required(UPSTREAM, body, place, "upstream place"), required(VERDICT, body, place, "verdict")
     sentence = " ".join(body[level.end() : why.start()].split())
     if not sentence:
-        raise SpecError(f"{chapter}.md: {name} has no sentence")
+        raise SpecError(f"{place} has no sentence")
     bearers = tuple(bearer.strip() for bearer in level[2].split(","))
     return Clause(
         name,
@@ -118,8 +121,16 @@ def read_clause(name: str, title: str, body: str, chapter: str) -> Clause:
         tuple(BLOCK.findall(body)),
         tuple(CODE.findall(body)),
         " ".join(upstream[1].split()),
+        verdict[1],
         chapter,
     )
+
+
+def required(part: re.Pattern[str], body: str, place: str, called: str) -> re.Match[str]:
+    """A part of the clause at a place; raises SpecError when it is missing."""
+    if not (found := part.search(body)):
+        raise SpecError(f"{place} has no {called}")
+    return found
 
 
 def cite(name: str) -> str:

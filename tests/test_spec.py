@@ -92,7 +92,8 @@ def test_a_citation_has_level_sentence_and_a_link_that_stays() -> None:
         ("\nA sentence.\n\n*Why.* So.\n\n*Upstream.* none\n", "level"),
         ("\n**MUST** · processor\n\nA sentence.\n\n*Upstream.* none\n", "reason"),
         ("\n**MUST** · processor\n\nA sentence.\n\n*Why.* So.\n", "upstream place"),
-        ("\n**MUST** · processor\n\n*Why.* So.\n\n*Upstream.* none\n", "sentence"),
+        ("\n**MUST** · processor\n\nA sentence.\n\n*Why.* So.\n\n*Upstream.* none\n", "verdict"),
+        ("\n**MUST** · processor\n\n*Why.* So.\n\n*Upstream.* none\n\n*Verdict.* tested.\n", "sentence"),
     ],
 )
 def test_a_clause_that_lacks_a_part_is_refused(body: str, part: str) -> None:
