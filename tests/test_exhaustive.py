@@ -14,7 +14,7 @@ from logitsproc.conformance.kinds import KINDS
 from logitsproc.conformance.logits import palette
 from logitsproc.conformance.oracles import reference_row
 from logitsproc.proofs.cases import OTHER, USER, Length, Scope, asked, histories_of, target_of, transitions
-from logitsproc.proofs.exhaustive import CHECKS, Exhaustive, Planted, judged, looked
+from logitsproc.proofs.exhaustive import CHECKS, HOW_MANY_STATES, Exhaustive, Planted, judged, looked
 from logitsproc.proofs.statement import EXHAUSTIVE, REFUTED, code_with, planted
 from logitsproc.reference.batch import UNIDIRECTIONAL, Batch, Row, remove
 from logitsproc.reference.expectation import admits
@@ -130,10 +130,11 @@ def test_the_requests_of_a_kind_are_told_apart_by_their_rows(kind: str) -> None:
 
 
 def test_the_states_are_all_there_are() -> None:
-    found = {reached for reached, _ in transitions(code_with(), 3, Scope(1, (USER, OTHER), 1))}
-    batches = [roles for size in range(4) for roles in product((None, False, True), repeat=size)]
+    found = {reached for reached, _ in transitions(code_with(), 4, Scope(1, (USER, OTHER), 1))}
+    batches = [roles for size in range(5) for roles in product((None, False, True), repeat=size)]
     ends = [roles for roles in batches if not roles or roles[-1] is not None]
-    assert found | {((), 0)} == {(roles, rows) for roles in ends for rows in range(len(roles), 4)}
+    assert found | {((), 0)} == {(roles, rows) for roles in ends for rows in range(len(roles), 5)}
+    assert len(found | {((), 0)}) == HOW_MANY_STATES
 
 
 def test_the_histories_are_all_different_and_of_both_dialects() -> None:

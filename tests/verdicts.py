@@ -22,6 +22,7 @@ from logitsproc import spec
 
 ROOT = Path(__file__).parent.parent
 RECORD = Path(__file__).parent / "proofs" / "verdicts.json"
+MUTANTS = Path(__file__).parent / "mutants" / "proved.json"
 PAGE = ROOT / "spec" / "proofs.md"
 README = ROOT / "README.md"
 PROVED, EXHAUSTIVE, EXAMINED, TESTED = "proved", "exhaustive", "examined", "tested"
@@ -134,6 +135,20 @@ def chapter_of(clause: str) -> str:
     return next(chapter for chapter in spec.CHAPTERS if f"### {clause}: " in spec.chapter_text(chapter))
 
 
+def mutants_table() -> str:
+    """A line for each file under proof: what became of its mutants."""
+    kept = json.loads(MUTANTS.read_text(encoding="utf-8"))
+    rows = [mutants_row(f"`{file}`", part["mutants"], part["refuted"], part["argued"]) for file, part in kept.items()]
+    head = "| mutants of | how many | refuted by a lemma | by an exhaustive check | without end | argued |"
+    return "\n".join([head, "|---|---:|---:|---:|---:|---:|", *rows])
+
+
+def mutants_row(file: str, mutants: int, refuted: dict[str, int], argued: int) -> str:
+    """The counts of one file."""
+    counts = (mutants, *(refuted.get(how, 0) for how in ("lemmas", "cases", "timeout")), argued)
+    return f"| {file} | {' | '.join(map(str, counts))} |"
+
+
 def summary(told: Sequence[Told]) -> str:
     """README's block."""
     rows = [summary_row(*row, told) for row in ROWS]
@@ -184,6 +199,7 @@ def texts(told: Sequence[Told]) -> dict[Path, str]:
     """Every file that tells of the results, as it should be."""
     chapters = {ROOT / "spec" / f"{chapter}.md": with_verdicts(chapter, told) for chapter in spec.CHAPTERS}
     page = replaced(PAGE.read_text(encoding="utf-8"), "statements", page_table(told))
+    page = replaced(page, "mutants", mutants_table())
     readme = replaced(README.read_text(encoding="utf-8"), "proofs", summary(told))
     return {**chapters, PAGE: page, README: readme}
 

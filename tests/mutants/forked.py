@@ -34,6 +34,7 @@ LIBRARIES = (
     "rich.progress",
     "typer",
     "junitparser",
+    "z3",
 )
 PATIENCE = 600
 """How many seconds a look may take on the clock: more than all its killers' time, for what waits without end."""
@@ -93,8 +94,8 @@ def tree(root: Path) -> Iterator[Path]:
     """A copy of the tree in a folder of its own, laid out as it is installed; copies of it are made beside it."""
     with TemporaryDirectory(prefix="logitsproc-mutants-") as folder:
         base, ignored = Path(folder) / "tree", shutil.ignore_patterns("__pycache__")
-        for room in ROOMS:
-            shutil.copytree(root / room, base / "logitsproc" / room, ignore=ignored)
+        for room, name in ROOMS.items():
+            shutil.copytree(root / room, base / "logitsproc" / name, ignore=ignored)
         shutil.copytree(root / "tests", base / "tests", ignore=ignored)
         shutil.copy(root / "pyproject.toml", base)
         compileall.compile_dir(base, quiet=2)

@@ -17,8 +17,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-ROOMS = ("spec", "reference", "conformance", "optimized")
-SECONDS = {"import": 20, "doctests": 10, "tests": 60, "suite": 180}
+ROOMS = {
+    "spec": "spec",
+    "reference": "reference",
+    "conformance": "conformance",
+    "optimized": "optimized",
+    "tests/proofs": "proofs",
+}
+"""Where the packages stand, and what they are called."""
+SECONDS = {"import": 20, "doctests": 10, "tests": 60, "suite": 180, "lemmas": 60, "cases": 60}
 """How long a killer may compute, in seconds of its processor's time; a mutant that takes longer has no end."""
 KINDS = {
     "allowed_token_ids": "AllowedTokenIds",
@@ -36,7 +43,9 @@ KINDS = {
 
 
 class Killer(NamedTuple):
-    """A doctest's module, a test's file, or a right subject of the suite's with its kind (None: a producer)."""
+    """A doctest's module, a test's file, a right subject of the suite's with its kind (None: a producer), or names of
+    lemmas or of exhaustive checks, with blanks between.
+    """
 
     name: str
     target: str
@@ -93,6 +102,28 @@ OF_OPTIMIZED: dict[str, tuple[Killer, ...]] = {
     "loading": (fast("pipeline"), tests_in("optimized_loading"), tests_in("pipeline")),
     "seen": (fast("frequency_penalty"), fast("repetition_penalty"), fast("pipeline"), tests_in("optimized")),
 }
+
+
+LEMMAS_OF = {
+    "optimized/table.py": (
+        "base remove add move swap users_remove users_add users_move users_swap follows_in_order",
+        "states updates",
+    ),
+    "reference/batch.py": (
+        "remove add move swap shrink follows_in_order none_changes_nothing refuses_what_it_cannot never_cuts_a_request "
+        "gather_add orders_agree",
+        "updates reachable",
+    ),
+    "reference/producer.py": ("trims condenses_once condenses steps dialects_agree", "reachable"),
+}
+"""What proves something of the code under proof: lemmas, and exhaustive checks for what no lemma runs."""
+
+
+def provers_of(file: str) -> tuple[Killer, ...]:
+    """What may refute a mutant of a file that is under proof: lemmas first."""
+    lemmas, cases = LEMMAS_OF[file]
+    known = Killer("import", ".".join(("logitsproc", *Path(file).with_suffix("").parts)))
+    return known, Killer("lemmas", lemmas), Killer("cases", cases)
 
 
 def killers_of(file: str) -> tuple[Killer, ...]:
@@ -209,9 +240,36 @@ def suited(killer: Killer) -> str:
     return ""
 
 
+def proved(killer: Killer) -> str:
+    """The first lemma that the code does not have, and a counterexample."""
+    from logitsproc.proofs.lemmas import LEMMAS
+    from logitsproc.proofs.prove import explored
+
+    for name in killer.target.split():
+        outcome = explored(LEMMAS[name])
+        if outcome.refuted or outcome.unknown:
+            return f"{name}: {outcome.refuted or outcome.unknown}"
+    return ""
+
+
+def looked_at(killer: Killer) -> str:
+    """The first case of an exhaustive check that differs."""
+    from logitsproc.proofs.exhaustive import CHECKS, looked, miscounted
+    from logitsproc.proofs.statement import code_with
+
+    checks = {check.name: check for check in CHECKS}
+    for name in killer.target.split():
+        count, trouble = looked(checks[name].cases(code_with()))
+        if found := trouble or miscounted(checks[name], count):
+            return f"{name}: {found}"
+    return ""
+
+
 LOOKS: dict[str, Callable[[Killer], str]] = {
     "import": imported,
     "doctests": doctested,
     "tests": tested,
     "suite": suited,
+    "lemmas": proved,
+    "cases": looked_at,
 }

@@ -342,11 +342,15 @@ def of_engine_steps(rows: int, swapped_rows: int) -> Exhaustive:
     )
 
 
+HOW_MANY_STATES = 121
+
+
 def of_states(rows: int) -> Exhaustive:
     """Every update of every state, until there is no other state."""
     return Exhaustive(
         name="states",
-        sentence="In every state that any history reaches, any update leads list and row table to the same requests.",
+        sentence=f"In each of the {HOW_MANY_STATES} states that any history reaches, up to names and slots, any update "
+        "leads list and row table to the same requests, and to one of these states.",
         clauses=UPDATED,
         bound=f"all histories of batches of up to {rows} rows, a removal, an addition and a move each update",
         unit="transitions",

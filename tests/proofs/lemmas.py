@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -175,10 +176,19 @@ def users_refine(p: Proof, said: Any, at: Using) -> None:
     )
 
 
+PROMPT, OUTPUT = [1], [2]
+"""The lists of every request."""
+
+
+def are_own(prompt: Any, output: Any) -> bool:
+    """Whether they are the lists themselves, each in its place."""
+    return prompt is PROMPT and output is OUTPUT
+
+
 def any_users(p: Proof, code: Code) -> Using:
     """Any list, and any users that refine it."""
     size, state_of = p.number("size", 0), p.function("state_of")
-    users = code.Users(lambda params, prompt, output: p.optional(state_of(params)))
+    users = code.Users(lambda params, prompt, output: p.optional(state_of(params)) if are_own(prompt, output) else None)
     users.table = code.RowTable()
     users.table.slots, users.table.live = p.rows("slots", size, "int"), p.rows("live", size, "bool")
     users.states = p.map("states", size)
@@ -418,7 +428,7 @@ def users_add(p: Proof, code: Code) -> Any:
     at, row, request = any_users(p, code), p.number("row"), p.number("request", 1)
     if refused(code.add, at.batch, row, request):
         return "refused"
-    at.users.add(row, request, None, [])
+    at.users.add(row, request, PROMPT, OUTPUT)
     return users_end(p, at)
 
 
@@ -462,7 +472,7 @@ def step(p: Proof, code: Code) -> Any:
     if p.truth_value("removes"):
         taken = not refused(code.remove, at.batch, row) and (at.users.remove(row), True)
     elif p.truth_value("adds"):
-        taken = not refused(code.add, at.batch, row, request) and (at.users.add(row, request, None, []), True)
+        taken = not refused(code.add, at.batch, row, request) and (at.users.add(row, request, PROMPT, OUTPUT), True)
     elif p.truth_value("moves"):
         taken = not refused(code.move, at.batch, row, other) and (at.users.move(row, other, False), True)
     else:
@@ -473,7 +483,7 @@ def step(p: Proof, code: Code) -> Any:
 # Updates, and their order
 
 
-class Update3(NamedTuple):
+class Told(NamedTuple):
     """An update as vLLM has it."""
 
     removed: Any
@@ -487,11 +497,11 @@ class Direction(NamedTuple):
     name: str
 
 
-def told(update: Update) -> Update3:
+def told(update: Update) -> Told:
     """The update in the form in which a processor is told it; a request is its own params."""
-    added: list[Any] = [(row, request, None, []) for row, request in update.added]
+    added: list[Any] = [(row, request, PROMPT, OUTPUT) for row, request in update.added]
     moved = [(source, destination, Direction(way)) for source, destination, way in update.moved]
-    return Update3(list(update.removed), added, moved)
+    return Told(list(update.removed), added, moved)
 
 
 def any_update(p: Proof, batch_size: Any, most: int = 3) -> Update:
@@ -536,7 +546,7 @@ class TakesAllForSwaps(Users[Any]):
 
     def follow(self, update: Any) -> None:
         moved = [(source, destination, Direction(SWAP)) for source, destination, _ in update.moved]
-        super().follow(Update3(update.removed, update.added, moved))
+        super().follow(Told(update.removed, update.added, moved))
 
 
 class MovesFirst(Users[Any]):
@@ -555,7 +565,7 @@ class ReadsMovesBackwards(Users[Any]):
     """Moves are followed in the opposite order."""
 
     def follow(self, update: Any) -> None:
-        super().follow(Update3(update.removed, update.added, update.moved[::-1]))
+        super().follow(Told(update.removed, update.added, update.moved[::-1]))
 
 
 def some_update(p: Proof) -> Update:
@@ -604,7 +614,7 @@ def operations_followed(users: type[Users[Any]], update: Update) -> list[tuple[A
             done.append(("remove", row))
 
         def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
-            done.append(("add", row, params))
+            done.append(("add" if are_own(prompt, output) else "add of others' lists", row, params))
 
         def move(self, source: int, destination: int, both_ways: bool) -> None:
             done.append(("swap" if both_ways else "move", source, destination))
@@ -1036,7 +1046,7 @@ def holds(cell: Any, value: Any) -> Any:
 
 
 class Scheduled(NamedTuple):
-    """A full batch, and what a scheduler asks for."""
+    """A full batch, and what a scheduler asks for; the rows that are vacated are in ascending order here."""
 
     batch: Any
     vacated: list[Any]
@@ -1056,11 +1066,16 @@ def any_schedule(p: Proof, most: int = 2) -> Scheduled:
     return Scheduled(batch, vacated, arrivals, swaps)
 
 
+def descends(rows: Any) -> Any:
+    """Whether each row is above the next."""
+    return both(True, *(row > following for row, following in pairwise(rows)))
+
+
 def told_by(p: Proof, code: Code, asked: Scheduled, batch: Any, dialect: str) -> Any:
     """What the step does to the batch: the update, or the word for a swap that is asked of rows that are not there."""
     with mock.patch.object(producer, "listed", code.listed):
         try:
-            return code.engine_step(batch, asked.vacated, asked.arrivals, asked.swaps, dialect)
+            return code.engine_step(batch, asked.vacated[::-1], asked.arrivals, asked.swaps, dialect)
         except IllFormed:
             return "refused"
 
@@ -1113,6 +1128,7 @@ def steps(p: Proof, code: Code) -> Any:
         p.show(disjoint(update), "no row is both removed and added")
         filled = [both(row == hole) for (row, _), hole in zip(update.added, asked.vacated, strict=False)]
         p.show(both(True, *filled), "arrivals take vacated rows, lowest first")
+        p.show(descends(update.removed if dialect == ELIDED else update.removed[::-1]), "removed rows are in order")
         if dialect == ELIDED and not asked.swaps:
             p.show(named_once(update), "elided, without swaps, no row is named twice")
     return batch

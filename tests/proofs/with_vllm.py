@@ -46,6 +46,7 @@ ALSO = {"process_dict_updates": process_dict_updates, "may_be": disjoint}
     planted(process_dict_updates=keeps_what_moves_on),
     planted(process_dict_updates=keeps_whom_a_request_without_state_replaces),
     bound="one removal, one addition, one move",
+    smallest=True,
     also=ALSO,
 )
 def vllm_dictionary(p: Proof, code: Code) -> Any:

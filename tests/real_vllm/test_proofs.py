@@ -3,13 +3,37 @@
 import pytest
 from test_input_batch import DoesNotCondense, ForgetsSwaps
 
-from logitsproc.proofs import input_batch
+from logitsproc.proofs import input_batch, with_vllm
 from logitsproc.proofs.exhaustive import judged, looked
-from logitsproc.proofs.statement import EXHAUSTIVE, code_with
+from logitsproc.proofs.lemmas import LEMMAS
+from logitsproc.proofs.prove import proved, refutes, statements
+from logitsproc.proofs.statement import EXHAUSTIVE, PROVED, code_with
 from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL
 
 AT_LEAST = 10_000
 AT_LEAST_MOVED = 1_000
+
+
+LEMMA = LEMMAS[with_vllm.vllm_dictionary.__name__]
+
+
+def test_the_helper_keeps_the_states_of_disjoint_updates(capsys: pytest.CaptureFixture[str]) -> None:
+    result = proved(LEMMA)
+    with capsys.disabled():
+        print(f"\n{result.name}: {result.verdict}, {result.count} {result.unit}")
+    assert result.troubles == ()
+    assert (result.verdict, result.refuted) == (PROVED, result.planted)
+
+
+def test_the_helper_loses_a_request_whose_row_is_removed_and_added_in_one_update() -> None:
+    story = refutes(LEMMA, LEMMA.planted[0]).refuted
+    assert story.startswith("the state of a row is that of its request: ")
+    assert "rows 1, " in story
+    assert ", removed 0, added 0, " in story
+
+
+def test_the_command_has_both_where_vllm_is() -> None:
+    assert {LEMMA.name, input_batch.CHECK.name} <= set(statements())
 
 
 def test_every_small_step_of_the_input_batch_is_the_references(capsys: pytest.CaptureFixture[str]) -> None:
