@@ -9,6 +9,7 @@ import pytest
 
 import logitsproc.conformance
 import logitsproc.optimized
+import logitsproc.proofs
 import logitsproc.reference
 
 NEED_VLLM = {
@@ -17,10 +18,12 @@ NEED_VLLM = {
     "logitsproc.conformance.vllm_sampler",
     "logitsproc.conformance.vllm_thinking_budget",
     "logitsproc.optimized.vllm",
+    "logitsproc.proofs.input_batch",
+    "logitsproc.proofs.with_vllm",
 }
 MODULES = [
     module.name
-    for package in (logitsproc.reference, logitsproc.conformance, logitsproc.optimized)
+    for package in (logitsproc.reference, logitsproc.conformance, logitsproc.optimized, logitsproc.proofs)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if module.name not in NEED_VLLM or find_spec("vllm")
 ]

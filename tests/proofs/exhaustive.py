@@ -6,18 +6,17 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from logitsproc.conformance import interface
 from logitsproc.conformance.bindings import one_line, resolve
 from logitsproc.conformance.kinds import KINDS, Kind
 from logitsproc.conformance.miniatures.canaries import CANARIES
 from logitsproc.conformance.miniatures.controls import ForgetsToClear
-from logitsproc.optimized.table import BatchUpdate, RowTable, Users
+from logitsproc.optimized.table import Users
 from logitsproc.proofs.cases import (
     OTHER,
     USER,
@@ -29,9 +28,31 @@ from logitsproc.proofs.cases import (
     target_of,
     updates,
 )
+from logitsproc.proofs.errors import (
+    KeepsTheOverwritten,
+    KeepsTheRemoved,
+    KeepsTheReplaced,
+    LeavesAGhost,
+    MovesBackward,
+    MovesBothWays,
+    MovesFirst,
+    MovesNothing,
+    MovesOneWay,
+    NumbersByRequests,
+    RemovesLate,
+    SharesASlot,
+    SwapsSlotsOnly,
+    adds_before_it_removes,
+    cuts_nothing_off,
+    lists_what_is_replaced,
+    moves_backward,
+    names_no_removals,
+    sizes_before,
+    speaks_one_dialect,
+    swaps_in_one_dialect,
+    swaps_nothing,
+)
 from logitsproc.proofs.statement import EXHAUSTIVE, REFUTED, Planted, Result, code_with, planted
-from logitsproc.reference.batch import Batch, Row, Update, add, apply_update, remove
-from logitsproc.reference.producer import ELIDED, EXPLICIT, engine_step
 
 UPDATED = (
     "UPD-REMOVE",
@@ -127,159 +148,6 @@ def miscounted(check: Exhaustive, count: int) -> str | None:
     if not check.planted:
         return "no error is planted"
     return None if count == check.count else f"there are {count} cases, and {check.count} are expected"
-
-
-class MovesFirst(Users[Any]):
-    """The moves are followed before the additions."""
-
-    def follow(self, update: BatchUpdate) -> None:
-        super().follow(interface.BatchUpdate(0, update.removed, (), update.moved))
-        super().follow(interface.BatchUpdate(0, (), update.added, ()))
-
-
-class RemovesLate(Users[Any]):
-    """What is removed is removed after the additions, with the request that was added in its place."""
-
-    def follow(self, update: BatchUpdate) -> None:
-        super().follow(interface.BatchUpdate(0, (), update.added, ()))
-        super().follow(interface.BatchUpdate(0, update.removed, (), update.moved))
-
-
-class MovesBackward(Users[Any]):
-    """The moves are followed from the last to the first."""
-
-    def follow(self, update: BatchUpdate) -> None:
-        backward = update.moved[::-1]
-        super().follow(interface.BatchUpdate(0, update.removed, update.added, backward))
-
-
-class MovesNothing(Users[Any]):
-    """A one-way move is not followed."""
-
-    def move(self, source: int, destination: int, both_ways: bool) -> None:
-        if both_ways:
-            super().move(source, destination, both_ways)
-
-
-class MovesBothWays(Users[Any]):
-    """A one-way move takes what stood at the destination to the source."""
-
-    def move(self, source: int, destination: int, both_ways: bool) -> None:
-        super().move(source, destination, both_ways=True)
-
-
-class MovesOneWay(Users[Any]):
-    """A swap loses what one of the rows holds."""
-
-    def move(self, source: int, destination: int, both_ways: bool) -> None:
-        super().move(source, destination, both_ways=False)
-
-
-class KeepsTheOverwritten(Users[Any]):
-    """The state of a request that a one-way move overwrites is kept, in the slot of a hole."""
-
-    def move(self, source: int, destination: int, both_ways: bool) -> None:
-        (self.table.swap if both_ways else self.table.move)(source, destination)
-
-
-class KeepsTheRemoved(Users[Any]):
-    """The state of a request that is removed is kept, in the slot of a hole."""
-
-    def remove(self, row: int) -> None:
-        self.table.remove(row)
-
-
-class KeepsTheReplaced(Users[Any]):
-    """The state of a request stays where one is added in its place that does not use the processor."""
-
-    def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
-        slot = self.table.add(row)
-        if (state := self.state_of(params, prompt, output)) is not None:
-            self.states[slot] = state
-
-
-class SharesASlot(RowTable):
-    """After a one-way move both rows own the slot that moved."""
-
-    def move(self, source: int, destination: int) -> None:
-        super().move(source, destination)
-        self.slots[source] = self.slots[destination]
-
-
-class LeavesAGhost(RowTable):
-    """After a one-way move the source still counts as occupied."""
-
-    def move(self, source: int, destination: int) -> None:
-        super().move(source, destination)
-        self.live[source] = self.live[destination]
-
-
-class SwapsSlotsOnly(RowTable):
-    """A swap leaves the rows' bits where they were, which shows where one of the two is a hole."""
-
-    def swap(self, row: int, other: int) -> None:
-        self.slots[row], self.slots[other] = self.slots[other], self.slots[row]
-
-
-class NumbersByRequests(RowTable):
-    """A new row gets the slot of the number of requests, which is another row's where the table has a hole."""
-
-    def extend(self) -> None:
-        self.slots.append(sum(self.live))
-        self.live.append(False)
-
-
-def adds_before_it_removes(batch: Batch, update: Update) -> None:
-    """The additions come before the removals, so a row that is removed and added at is a hole."""
-    for row, request in update.added:
-        add(batch, row, request)
-    for row in update.removed:
-        remove(batch, row)
-    apply_update(batch, Update(update.batch_size, moved=update.moved))
-
-
-def cuts_nothing_off(batch: Batch, update: Update | None) -> None:
-    """Rows from batch_size on stay, as holes."""
-    apply_update(batch, update and replace(update, batch_size=update.batch_size + len(batch)))
-
-
-def swaps_nothing(batch: Batch, row: Row, other: Row) -> None:
-    """The two rows keep what they hold."""
-
-
-def names_no_removals(*decision: Any) -> Update | None:
-    """No row is listed as removed, also where nothing fills it."""
-    update = engine_step(*decision)
-    return update and replace(update, removed=())
-
-
-def lists_what_is_replaced(batch: Batch, vacated: Sequence[Row], *decision: Any) -> Update | None:
-    """Every vacated row is listed as removed, also where an arrival takes it."""
-    update = engine_step(batch, vacated, *decision)
-    return update and replace(update, removed=tuple(vacated))
-
-
-def moves_backward(*decision: Any) -> Update | None:
-    """The moves are listed from the last to the first."""
-    update = engine_step(*decision)
-    return update and replace(update, moved=update.moved[::-1])
-
-
-def sizes_before(batch: Batch, *decision: Any) -> Update | None:
-    """batch_size is the number of rows before the update."""
-    size = len(batch)
-    update = engine_step(batch, *decision)
-    return update and replace(update, batch_size=size)
-
-
-def swaps_in_one_dialect(batch: Batch, vacated: Any, arrivals: Any, swaps: Any, dialect: str) -> Update | None:
-    """In the explicit dialect no rows swap, so that the dialects do not mean the same."""
-    return engine_step(batch, vacated, arrivals, () if dialect == EXPLICIT else swaps, dialect)
-
-
-def speaks_one_dialect(batch: Batch, vacated: Any, arrivals: Any, swaps: Any, dialect: str) -> Update | None:
-    """The explicit dialect leaves out the rows that a move fills, as the other does."""
-    return engine_step(batch, vacated, arrivals, swaps, ELIDED)
 
 
 def misled(target: str, users: type[Users[Any]]) -> type:

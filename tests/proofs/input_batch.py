@@ -15,7 +15,7 @@ from logitsproc.conformance.producers.checks import Decision, drawn
 from logitsproc.conformance.producers.interface import Coming, Schedule
 from logitsproc.conformance.producers.vllm_input_batch import InputBatchSwaps
 from logitsproc.optimized.table import BatchUpdate, Users
-from logitsproc.proofs import exhaustive
+from logitsproc.proofs import errors, exhaustive
 from logitsproc.proofs.cases import story, subsets
 from logitsproc.proofs.exhaustive import Exhaustive
 from logitsproc.proofs.statement import planted
@@ -164,12 +164,12 @@ CHECK = Exhaustive(
             "Arrivals take the highest vacated rows.",
             engine_step=with_parts(producer.engine_step, refill=refills_from_the_top),
         ),
-        planted(engine_step=exhaustive.names_no_removals),
-        planted(engine_step=exhaustive.moves_backward),
-        planted(engine_step=exhaustive.sizes_before),
-        planted(apply_update=exhaustive.cuts_nothing_off),
-        planted(Users=exhaustive.MovesFirst),
-        planted(Users=exhaustive.MovesBothWays),
-        planted(Users=exhaustive.MovesOneWay),
+        planted(engine_step=errors.names_no_removals),
+        planted(engine_step=errors.moves_backward),
+        planted(engine_step=errors.sizes_before),
+        planted(apply_update=errors.cuts_nothing_off),
+        planted(Users=errors.MovesFirst),
+        planted(Users=errors.MovesBothWays),
+        planted(Users=errors.MovesOneWay),
     ),
 )

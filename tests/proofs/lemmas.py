@@ -20,7 +20,45 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
 
-from logitsproc.optimized.table import RowTable, Users
+from logitsproc.optimized.table import Users
+from logitsproc.proofs.errors import (
+    ExtendsWithATakenSlot,
+    ForgetsTooMuch,
+    KeepsBit,
+    KeepsTheOverwritten,
+    KeepsTheRemoved,
+    KeepsTheReplaced,
+    LeavesAGhost,
+    LeavesHole,
+    MovesBackward,
+    MovesBothWays,
+    MovesFirst,
+    NeverExtends,
+    SharesASlot,
+    StartsUsed,
+    StartsWithRow,
+    SwapsOneWay,
+    SwapsSlotsOnly,
+    SwapsStatesToo,
+    adds_anywhere,
+    adds_before,
+    condenses_above,
+    condenses_and_keeps,
+    condenses_from_below,
+    condenses_one_hole,
+    cuts_a_request,
+    follows_none,
+    moves_and_keeps,
+    moves_as_swap,
+    moves_holes,
+    removes_holes,
+    removes_next,
+    resizes_not,
+    swaps_from_behind,
+    swaps_one_way,
+    trims_anything,
+    trims_nothing,
+)
 from logitsproc.proofs.kernel import NONE, both, either, implies, no, where
 from logitsproc.proofs.statement import Planted, planted
 from logitsproc.reference import batch as reference
@@ -209,133 +247,6 @@ def same_list(p: Proof, one: Any, other: Any, says: str) -> None:
     p.show_all(p.size(one), lambda row: p.peek(one, row) == p.peek(other, row), f"{says}: the same in every row")
 
 
-# Errors in the table
-
-
-class KeepsBit(RowTable):
-    """A removed row keeps its bit."""
-
-    def remove(self, row: int) -> None:
-        self.live[row] = self.live[row]
-
-
-class LeavesHole(RowTable):
-    """An added row stays a hole."""
-
-    def add(self, row: int) -> int:
-        while row >= len(self.slots):
-            self.extend()
-        return self.slots[row]
-
-
-class SharesSlot(RowTable):
-    """A new row owns the slot below its own number."""
-
-    def extend(self) -> None:
-        self.slots.append(len(self.slots) - 1)
-        self.live.append(False)
-
-
-class NeverExtends(RowTable):
-    """A row one past the end is no row."""
-
-    def add(self, row: int) -> int:
-        self.live[row] = True
-        return self.slots[row]
-
-
-class CopiesSlot(RowTable):
-    """A move copies the slot, so that two rows own it."""
-
-    def move(self, source: int, destination: int) -> None:
-        self.slots[destination] = self.slots[source]
-        self.live[destination], self.live[source] = self.live[source], False
-
-
-class KeepsSource(RowTable):
-    """A move leaves the bit of the source as it was."""
-
-    def move(self, source: int, destination: int) -> None:
-        self.swap(source, destination)
-        self.live[destination] = True
-
-
-class ExchangesSlotsOnly(RowTable):
-    """A swap leaves the bits where they are."""
-
-    def swap(self, row: int, other: int) -> None:
-        self.slots[row], self.slots[other] = self.slots[other], self.slots[row]
-
-
-class SwapsOneWay(RowTable):
-    """A swap gives one row the slot of the other."""
-
-    def swap(self, row: int, other: int) -> None:
-        self.slots[row] = self.slots[other]
-        self.live[row], self.live[other] = self.live[other], self.live[row]
-
-
-class StartsWithRow(RowTable):
-    """A new table has a row already, which is said to hold a request."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.slots, self.live = [0], [True]
-
-
-class KeepsState(Users[Any]):
-    """A removed request leaves its state in the slot."""
-
-    def remove(self, row: int) -> None:
-        self.table.remove(row)
-
-
-class KeepsReplaced(Users[Any]):
-    """A request without a state inherits that of whom it replaces."""
-
-    def add(self, row: int, params: Any, prompt: list[int] | None, output: list[int]) -> None:
-        slot, state = self.table.add(row), self.state_of(params, prompt, output)
-        if state is not None:
-            self.states[slot] = state
-
-
-class KeepsDropped(Users[Any]):
-    """What stood at the destination of a move leaves its state in the slot that the source now owns."""
-
-    def move(self, source: int, destination: int, both_ways: bool) -> None:
-        (self.table.swap if both_ways else self.table.move)(source, destination)
-
-
-class SwapsStatesToo(Users[Any]):
-    """A swap exchanges the states of two slots as well, and so undoes itself."""
-
-    def move(self, source: int, destination: int, both_ways: bool) -> None:
-        super().move(source, destination, both_ways)
-        if both_ways:
-            slots = self.table.slots
-            one, other = self.states.pop(slots[source], None), self.states.pop(slots[destination], None)
-            for slot, state in ((slots[source], other), (slots[destination], one)):
-                if state is not None:
-                    self.states[slot] = state
-
-
-class ForgetsTooMuch(Users[Any]):
-    """A removed row takes the state of the row above it along."""
-
-    def remove(self, row: int) -> None:
-        super().remove(row)
-        if row + 1 < len(self.table.slots):
-            self.states.pop(self.table.slots[row + 1], None)
-
-
-class StartsUsed(Users[Any]):
-    """A new processor has the state of somebody already."""
-
-    def __init__(self, state_of: Any) -> None:
-        super().__init__(state_of)
-        self.states = {0: 1}
-
-
 # The table refines the list
 
 
@@ -358,7 +269,7 @@ def remove(p: Proof, code: Code) -> Any:
     return table_ends(p, at)
 
 
-@lemma(planted(RowTable=LeavesHole), planted(RowTable=SharesSlot), planted(RowTable=NeverExtends))
+@lemma(planted(RowTable=LeavesHole), planted(RowTable=ExtendsWithATakenSlot), planted(RowTable=NeverExtends))
 def add(p: Proof, code: Code) -> Any:
     """UPD-ADD, UPD-REPLACE, UPD-EXTEND: After any addition, at a hole, at a request or one past the end, the table
     still refines the list.
@@ -374,7 +285,7 @@ def add(p: Proof, code: Code) -> Any:
     return table_ends(p, at)
 
 
-@lemma(planted(RowTable=CopiesSlot), planted(RowTable=KeepsSource))
+@lemma(planted(RowTable=SharesASlot), planted(RowTable=LeavesAGhost))
 def move(p: Proof, code: Code) -> Any:
     """UPD-MOVE, UPD-DROP: After any one-way move, to a hole or onto a request, the table still refines the list."""
     at, source, destination = any_table(p, code), p.number("source"), p.number("destination")
@@ -384,7 +295,7 @@ def move(p: Proof, code: Code) -> Any:
     return table_ends(p, at)
 
 
-@lemma(planted(RowTable=ExchangesSlotsOnly), planted(RowTable=SwapsOneWay))
+@lemma(planted(RowTable=SwapsSlotsOnly), planted(RowTable=SwapsOneWay))
 def swap(p: Proof, code: Code) -> Any:
     """UPD-SWAP: After any swap, of requests, of holes, of a row with itself, the table still refines the list."""
     at, row, other = any_table(p, code), p.number("row"), p.number("other")
@@ -392,11 +303,6 @@ def swap(p: Proof, code: Code) -> Any:
         return "refused"
     at.table.swap(row, other)
     return table_ends(p, at)
-
-
-def cuts_a_request(batch: Any, batch_size: int) -> None:
-    """The rows from batch_size on are gone, also where one of them holds a request."""
-    del batch[batch_size:]
 
 
 @lemma(planted(resize=cuts_a_request))
@@ -408,7 +314,7 @@ def shrink(p: Proof, code: Code) -> Any:
     return table_ends(p, at)
 
 
-@lemma(planted(Users=KeepsState), planted(Users=ForgetsTooMuch))
+@lemma(planted(Users=KeepsTheRemoved), planted(Users=ForgetsTooMuch))
 def users_remove(p: Proof, code: Code) -> Any:
     """UPD-REMOVE, PROC-STATE-DEPARTED: After any removal each row has the state of its request, and nothing else is
     kept.
@@ -420,7 +326,7 @@ def users_remove(p: Proof, code: Code) -> Any:
     return users_end(p, at)
 
 
-@lemma(planted(Users=KeepsReplaced), planted(RowTable=SharesSlot))
+@lemma(planted(Users=KeepsTheReplaced), planted(RowTable=ExtendsWithATakenSlot))
 def users_add(p: Proof, code: Code) -> Any:
     """UPD-ADD, UPD-REPLACE, UPD-EXTEND, PROC-STATE-DEPARTED: After any addition, of a user or not, each row has the
     state of its request, and nothing else is kept.
@@ -432,7 +338,7 @@ def users_add(p: Proof, code: Code) -> Any:
     return users_end(p, at)
 
 
-@lemma(planted(Users=KeepsDropped))
+@lemma(planted(Users=KeepsTheOverwritten), planted(Users=MovesBothWays))
 def users_move(p: Proof, code: Code) -> Any:
     """UPD-MOVE, UPD-DROP, PROC-STATE-DEPARTED: After any one-way move each row has the state of its request, and
     nothing else is kept.
@@ -463,7 +369,7 @@ def users_shrink(p: Proof, code: Code) -> Any:
     return users_end(p, at)
 
 
-@lemma(planted(Users=KeepsState), planted(Users=KeepsReplaced), planted(Users=KeepsDropped))
+@lemma(planted(Users=KeepsTheRemoved), planted(Users=KeepsTheReplaced), planted(Users=KeepsTheOverwritten))
 def step(p: Proof, code: Code) -> Any:
     """UPD-SEQUENCE: If users refine the list, they do after the next operation, whichever it is; so, by induction,
     after any sequence of operations.
@@ -541,33 +447,6 @@ def in_order(order: str) -> Callable[[Any, Update], None]:
     return apply
 
 
-class TakesAllForSwaps(Users[Any]):
-    """Every move is taken for a swap."""
-
-    def follow(self, update: Any) -> None:
-        moved = [(source, destination, Direction(SWAP)) for source, destination, _ in update.moved]
-        super().follow(Told(update.removed, update.added, moved))
-
-
-class MovesFirst(Users[Any]):
-    """Moves are followed before additions."""
-
-    def follow(self, update: Any) -> None:
-        for row in update.removed:
-            self.remove(row)
-        for source, destination, direction in update.moved:
-            self.move(source, destination, direction.name == "SWAP")
-        for row, params, prompt, output in update.added:
-            self.add(row, params, prompt, output)
-
-
-class ReadsMovesBackwards(Users[Any]):
-    """Moves are followed in the opposite order."""
-
-    def follow(self, update: Any) -> None:
-        super().follow(Told(update.removed, update.added, update.moved[::-1]))
-
-
 def some_update(p: Proof) -> Update:
     """Any update with at most two removals, two additions and two moves, each either way."""
     removed = tuple(p.number(f"removed {place}") for place in range(how_many(p, "removals")))
@@ -625,8 +504,7 @@ def operations_followed(users: type[Users[Any]], update: Update) -> list[tuple[A
 
 @lemma(
     planted(Users=MovesFirst),
-    planted(Users=ReadsMovesBackwards),
-    planted(Users=TakesAllForSwaps),
+    planted(Users=MovesBackward),
     planted(apply_update=in_order("mra")),
     bound="two operations of each part",
 )
@@ -640,11 +518,6 @@ def follows_in_order(p: Proof, code: Code) -> Any:
     rows = [pair for one, other in zip(done, asked, strict=False) for pair in zip(one[1:], other[1:], strict=False)]
     p.show(both(True, *(one == other for one, other in rows)), "of the same rows")
     return tuple(done)
-
-
-def follows_none(batch: Any, update: Update | None) -> None:
-    """No update is taken for one without rows."""
-    reference.apply_update(batch, update or Update(batch_size=0))
 
 
 @lemma(planted(apply_update=follows_none))
@@ -767,33 +640,6 @@ def gathered(p: Proof, code: Code, operation: str, *rows: Any) -> Any:
     return at.batch, at.sources
 
 
-def removes_next(batch: Any, row: int) -> None:
-    """The row below the one that is named becomes a hole."""
-    if row:
-        batch[row - 1] = None
-    else:
-        batch[row] = None
-
-
-def moves_and_keeps(batch: Any, source: int, destination: int) -> None:
-    """What moves stands at the source as well."""
-    batch[destination] = batch[source]
-
-
-def moves_as_swap(batch: Any, source: int, destination: int) -> None:
-    """A one-way move exchanges."""
-    batch[source], batch[destination] = batch[destination], batch[source]
-
-
-def swaps_one_way(batch: Any, row: int, other: int) -> None:
-    """A swap leaves one of the two rows as it was."""
-    batch[row] = batch[other]
-
-
-def resizes_not(batch: Any, batch_size: int) -> None:
-    """The list keeps its rows."""
-
-
 @lemma(planted(remove=removes_next))
 def gather_remove(p: Proof, code: Code) -> Any:
     """UPD-REMOVE: Removing a row from the map of an update's gather equals removing it from the list."""
@@ -818,12 +664,6 @@ def gather_shrink(p: Proof, code: Code) -> Any:
     return gathered(p, code, "resize", p.number("batch_size", 0))
 
 
-def adds_before(batch: Any, row: int, request: Any) -> None:
-    """At the end an added request is lost."""
-    if row < len(batch):
-        batch[row] = request
-
-
 @lemma(planted(add=adds_before))
 def gather_add(p: Proof, code: Code) -> Any:
     """UPD-ADD, UPD-REPLACE, UPD-EXTEND: Adding to the map the place of a request that is put behind the old list equals
@@ -839,31 +679,6 @@ def gather_add(p: Proof, code: Code) -> Any:
 
 
 # What the list refuses
-
-
-def removes_holes(batch: Any, row: int) -> None:
-    """A hole is removed as well."""
-    batch[row] = None
-
-
-def adds_anywhere(batch: Any, row: int, request: Any) -> None:
-    """A request is added at the end, however far beyond it the row is."""
-    if row < len(batch):
-        batch[row] = request
-    else:
-        batch.append(request)
-
-
-def moves_holes(batch: Any, source: int, destination: int) -> None:
-    """A hole is moved as well."""
-    reference.require(source != destination, "move", "")
-    reference.require(0 <= source < len(batch) and 0 <= destination < len(batch), "move", "")
-    batch[destination], batch[source] = batch[source], None
-
-
-def swaps_from_behind(batch: Any, row: int, other: int) -> None:
-    """Rows are counted from behind where they are negative."""
-    batch[row], batch[other] = batch[other], batch[row]
 
 
 @lemma(
@@ -909,19 +724,6 @@ def never_cuts_a_request(p: Proof, code: Code) -> Any:
 # What the engine's algorithm does
 
 
-def trims_anything(batch: Any) -> bool:
-    """The last row is taken off whether it holds a request or not."""
-    if not batch:
-        return False
-    batch.pop()
-    return True
-
-
-def trims_nothing(batch: Any) -> bool:
-    """Holes at the end stay."""
-    return False
-
-
 @lemma(planted(trim_once=trims_anything), planted(trim_once=trims_nothing))
 def trims(p: Proof, code: Code) -> Any:
     """PROD-CONTIGUOUS: The body of the loop that trims takes one hole off the end, and no request; where it takes none
@@ -937,28 +739,6 @@ def trims(p: Proof, code: Code) -> Any:
     p.show(both(rows > 0, last == NONE) if took else either(rows == 0, last != NONE), "a hole at the end is taken")
     p.show(p.times(batch, request) == times, "no request is lost")
     return took, batch
-
-
-def condenses_from_below(batch: Any) -> Any:
-    """The move comes from the row below the last one."""
-    source, hole = len(batch) - 2, batch.index(None)
-    batch[hole], batch[source] = batch[source], None
-    return source, hole, UNIDIRECTIONAL
-
-
-def condenses_and_keeps(batch: Any) -> Any:
-    """What moves stays at its row as well."""
-    source, hole = len(batch) - 1, batch.index(None)
-    batch[hole] = batch[source]
-    return source, hole, UNIDIRECTIONAL
-
-
-def condenses_above(batch: Any) -> Any:
-    """The move goes to the row above the lowest hole."""
-    source, hole = len(batch) - 1, batch.index(None) + 1
-    if source != hole:
-        batch[hole], batch[source] = batch[source], None
-    return source, hole, UNIDIRECTIONAL
 
 
 @lemma(
@@ -990,12 +770,6 @@ def condenses_once(p: Proof, code: Code) -> Any:
     )
     p.show(p.times(batch, request) == times, "no request is lost or doubled")
     return source, hole, batch
-
-
-def condenses_one_hole(batch: Any) -> Any:
-    """Only one hole is filled."""
-    producer.trim(batch)
-    return [producer.condense_once(batch)] if None in batch else []
 
 
 @lemma(planted(condense=condenses_one_hole), bound="two holes")

@@ -20,8 +20,7 @@ from hypothesis.strategies import booleans, builds, integers
 from hypothesis_crosshair_provider.crosshair_provider import CrossHairPrimitiveProvider
 
 from logitsproc.proofs.cases import BATCH, OTHER, USES, difference, followers, story, told
-from logitsproc.proofs.exhaustive import (
-    UPDATED,
+from logitsproc.proofs.errors import (
     KeepsTheOverwritten,
     KeepsTheRemoved,
     KeepsTheReplaced,
@@ -29,6 +28,7 @@ from logitsproc.proofs.exhaustive import (
     MovesFirst,
     MovesOneWay,
 )
+from logitsproc.proofs.exhaustive import UPDATED
 from logitsproc.proofs.statement import EXHAUSTIVE, REFUTED, UNKNOWN, Planted, Result, code_with, planted
 from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL, IllFormed, Update
 from logitsproc.reference.request import Request

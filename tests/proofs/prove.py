@@ -11,7 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 
 from logitsproc.optimized import table
-from logitsproc.proofs import exam, kernel, lemmas
+from logitsproc.proofs import errors, exam, kernel, lemmas
 from logitsproc.proofs.exhaustive import CHECKS, judged
 from logitsproc.proofs.kernel import SMALL, Outcome, explore
 from logitsproc.proofs.lemmas import LEMMAS, Lemma
@@ -89,7 +89,7 @@ def explored(
 ) -> Outcome:
     """Every path of a lemma, of the shipped code or with an error in it. keep, most: as `explore` has them."""
     code = code_with(error, lemma.also)
-    modules = [batch, producer, table, lemmas, sys.modules[lemma.body.__module__]]
+    modules = [batch, producer, table, errors, lemmas, sys.modules[lemma.body.__module__]]
     return explore(lambda run: lemma.body(run, code), list(dict.fromkeys(modules)), keep, most)
 
 
