@@ -420,7 +420,7 @@ PROOF_WORDS = ("proved", "exhaustive", "examined")
 def proofs_table(found: list[Any]) -> Table:
     """A line for each statement."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("", "clauses", "verdict", "cases", "seconds", "planted errors refuted"):
+    for heading in ("statement", "clauses", "verdict", "cases", "seconds", "planted errors refuted"):
         table.add_column(heading, justify="right" if heading in ("cases", "seconds") else "left", overflow="fold")
     for result in found:
         style = "red" if result.troubles else "green"

@@ -549,8 +549,9 @@ def overlapping(update: Update) -> Any:
     smallest=True,
 )
 def orders_agree(p: Proof, code: Code) -> Any:
-    """UPD-ORDER, PROD-DISJOINT: Where no row is both removed and added, removed-added-moved and added-removed-moved
-    give the same list; where moves come before additions they do not.
+    """UPD-ORDER, PROD-DISJOINT: A removal and an addition of different rows may be exchanged, whatever move follows;
+    so, one exchange after the other, removed-added-moved and added-removed-moved give the same list where no row is
+    both removed and added. Where moves come before additions they do not.
     """
     batch = p.rows("batch", p.number("rows", 0), "optional")
     other, update = p.copied(batch), any_update(p, p.number("batch_size", 0))
