@@ -8,6 +8,7 @@ is not what is told.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import sys
@@ -121,7 +122,7 @@ def page_table(told: Sequence[Told]) -> str:
     for each in told:
         place = "" if anchor(each) in seen else f'<a id="{anchor(each)}"></a>'
         seen.add(anchor(each))
-        clauses = ", ".join(f"[{clause}]({chapter_of(clause)}.md#{clause.lower()})" for clause in each["clauses"])
+        clauses = ", ".join(f"[{clause}]({chapters()[clause]}.md#{clause.lower()})" for clause in each["clauses"])
         verdict = each["verdict"] + (f" to {each['bound']}" if each["bound"] else "")
         cases = f"{each['count']:,} {each['unit']}"
         errors = f"{each['refuted']} of {each['planted']}"
@@ -130,9 +131,10 @@ def page_table(told: Sequence[Told]) -> str:
     return "\n".join([head, *rows])
 
 
-def chapter_of(clause: str) -> str:
-    """The chapter of a clause, read from the text, which may have no verdict yet."""
-    return next(chapter for chapter in spec.CHAPTERS if f"### {clause}: " in spec.chapter_text(chapter))
+@functools.cache
+def chapters() -> dict[str, str]:
+    """The chapter of every clause, read from the headings alone: there may be no verdict yet."""
+    return {name: chapter for chapter in spec.CHAPTERS for name, _ in spec.HEADING.findall(spec.chapter_text(chapter))}
 
 
 def mutants_table() -> str:
@@ -153,7 +155,7 @@ def summary(told: Sequence[Told]) -> str:
     """README's block."""
     rows = [summary_row(*row, told) for row in ROWS]
     errors = f"{sum(each['refuted'] for each in told)} of {sum(each['planted'] for each in told)}"
-    words = [word_of(clause, told) for clause in all_clauses()]
+    words = [word_of(clause, told) for clause in chapters()]
     clauses = ", ".join(f"{words.count(word)} {word}" for word in (PROVED, EXHAUSTIVE, TESTED))
     seconds = sum(each[MEASURED] for each in told)
     return "\n".join(
@@ -183,11 +185,6 @@ def summary_row(says: str, verdict: str, has_bound: bool, unit: str, told: Seque
     """How many statements of a sort there are, and their cases."""
     of = [each for each in told if (each["verdict"], bool(each["bound"]), each["unit"]) == (verdict, has_bound, unit)]
     return f"| {says} | {len(of):,} | {sum(each['count'] for each in of):,} |"
-
-
-def all_clauses() -> list[str]:
-    """The ids of all clauses."""
-    return [name for chapter in spec.CHAPTERS for name, _ in spec.HEADING.findall(spec.chapter_text(chapter))]
 
 
 def word_of(clause: str, told: Sequence[Told]) -> str:

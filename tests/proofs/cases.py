@@ -27,6 +27,7 @@ from logitsproc.conformance.plans import Lowering, Plan, name_of
 from logitsproc.conformance.player import Player, Violation
 from logitsproc.conformance.producers.checks import Decision, Emission, drawn, troubles
 from logitsproc.optimized.table import Users
+from logitsproc.proofs.orders import ADMITTED, PARTS, apply_in_order
 from logitsproc.reference import batch as law
 from logitsproc.reference.batch import SWAP, UNIDIRECTIONAL, Batch, Update
 from logitsproc.reference.producer import ELIDED, EXPLICIT
@@ -38,9 +39,6 @@ USES: dict[str, Any] = {"uses": True}
 BATCH = tuple(Request(name_of(number), USES) for number in range(8))
 ARRIVALS = tuple(Request(f"N{number}", USES) for number in range(10))
 USER, OTHER = Request("U", USES), Request("V")
-PARTS = ("removed", "added", "moved")
-ADMITTED = PARTS, ("added", "removed", "moved")
-"""The orders in which the parts of an engine's update may be followed."""
 
 
 def state_of(request: Request, prompt: list[int] | None, output: list[int]) -> Request | None:
@@ -181,24 +179,11 @@ def emission_trouble(code: SimpleNamespace, emission: Emission, dialect: str) ->
     users.follow(told(update))
     any_order = dialect == ELIDED and not emission.decision.swaps
     for order in permutations(PARTS) if any_order else ADMITTED:
-        if (other := in_order(code, emission.before, update, order)) != rows:
+        other = list(emission.before)
+        apply_in_order(code, other, update, order)
+        if other != rows:
             return f"{', '.join(order)} gives {drawn(other)}"
     return difference(batch, users)
-
-
-def in_order(code: SimpleNamespace, before: Sequence[Request | None], update: Update, order: Sequence[str]) -> Batch:
-    """The batch after the parts of an update, in this order."""
-    batch = list(before)
-    for part in order:
-        for operation in getattr(update, part):
-            if part == "removed":
-                code.remove(batch, operation)
-            elif part == "added":
-                code.add(batch, *operation)
-            else:
-                (code.swap if operation[2] == SWAP else code.move)(batch, *operation[:2])
-    code.resize(batch, update.batch_size)
-    return batch
 
 
 class State(NamedTuple):

@@ -10,7 +10,7 @@ from logitsproc.conformance import interface
 from logitsproc.optimized.table import BatchUpdate, RowTable, Users
 from logitsproc.reference import batch as reference
 from logitsproc.reference import producer
-from logitsproc.reference.batch import UNIDIRECTIONAL, Batch, Row, Update, add, apply_update, remove
+from logitsproc.reference.batch import UNIDIRECTIONAL, Batch, Row, Update, apply_update
 from logitsproc.reference.producer import ELIDED, EXPLICIT, engine_step
 
 # The row table
@@ -223,9 +223,9 @@ def moves_and_keeps(batch: Any, source: int, destination: int) -> None:
     batch[destination] = batch[source]
 
 
-def moves_as_swap(batch: Any, source: int, destination: int) -> None:
-    """A one-way move exchanges."""
-    batch[source], batch[destination] = batch[destination], batch[source]
+def exchanges(batch: Any, row: int, other: int) -> None:
+    """Two rows exchange what they hold, holes too, and are counted from behind where they are negative."""
+    batch[row], batch[other] = batch[other], batch[row]
 
 
 def swaps_one_way(batch: Any, row: int, other: int) -> None:
@@ -261,20 +261,6 @@ def moves_holes(batch: Any, source: int, destination: int) -> None:
     reference.require(source != destination, "move", "")
     reference.require(0 <= source < len(batch) and 0 <= destination < len(batch), "move", "")
     batch[destination], batch[source] = batch[source], None
-
-
-def swaps_from_behind(batch: Any, row: int, other: int) -> None:
-    """Rows are counted from behind where they are negative."""
-    batch[row], batch[other] = batch[other], batch[row]
-
-
-def adds_before_it_removes(batch: Batch, update: Update) -> None:
-    """The additions come before the removals, so a row that is removed and added at is a hole."""
-    for row, request in update.added:
-        add(batch, row, request)
-    for row in update.removed:
-        remove(batch, row)
-    apply_update(batch, Update(update.batch_size, moved=update.moved))
 
 
 def cuts_nothing_off(batch: Batch, update: Update | None) -> None:

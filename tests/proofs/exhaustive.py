@@ -42,7 +42,6 @@ from logitsproc.proofs.errors import (
     RemovesLate,
     SharesASlot,
     SwapsSlotsOnly,
-    adds_before_it_removes,
     cuts_nothing_off,
     lists_what_is_replaced,
     moves_backward,
@@ -52,6 +51,7 @@ from logitsproc.proofs.errors import (
     swaps_in_one_dialect,
     swaps_nothing,
 )
+from logitsproc.proofs.orders import in_order
 from logitsproc.proofs.statement import EXHAUSTIVE, REFUTED, Planted, Result, code_with, planted
 
 UPDATED = (
@@ -180,7 +180,7 @@ def of_updates(rows: int, moves: int) -> Exhaustive:
             planted(Users=KeepsTheRemoved),
             planted(RowTable=SharesASlot),
             planted(RowTable=LeavesAGhost),
-            planted(apply_update=adds_before_it_removes),
+            planted(apply_update=in_order("added", "removed", "moved")),
         ),
     )
 

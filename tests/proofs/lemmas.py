@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from types import SimpleNamespace
@@ -47,19 +48,19 @@ from logitsproc.proofs.errors import (
     condenses_from_below,
     condenses_one_hole,
     cuts_a_request,
+    exchanges,
     follows_none,
     moves_and_keeps,
-    moves_as_swap,
     moves_holes,
     removes_holes,
     removes_next,
     resizes_not,
-    swaps_from_behind,
     swaps_one_way,
     trims_anything,
     trims_nothing,
 )
 from logitsproc.proofs.kernel import NONE, both, either, implies, no, where
+from logitsproc.proofs.orders import in_order
 from logitsproc.proofs.statement import Planted, planted
 from logitsproc.reference import batch as reference
 from logitsproc.reference import producer
@@ -376,14 +377,17 @@ def step(p: Proof, code: Code) -> Any:
     """
     at, row, other, request = any_users(p, code), p.number("row"), p.number("other"), p.number("request", 1)
     if p.truth_value("removes"):
-        taken = not refused(code.remove, at.batch, row) and (at.users.remove(row), True)
+        asked, follow = partial(code.remove, at.batch, row), partial(at.users.remove, row)
     elif p.truth_value("adds"):
-        taken = not refused(code.add, at.batch, row, request) and (at.users.add(row, request, PROMPT, OUTPUT), True)
+        asked, follow = partial(code.add, at.batch, row, request), partial(at.users.add, row, request, PROMPT, OUTPUT)
     elif p.truth_value("moves"):
-        taken = not refused(code.move, at.batch, row, other) and (at.users.move(row, other, False), True)
+        asked, follow = partial(code.move, at.batch, row, other), partial(at.users.move, row, other, both_ways=False)
     else:
-        taken = not refused(code.swap, at.batch, row, other) and (at.users.move(row, other, True), True)
-    return users_end(p, at) if taken else "refused"
+        asked, follow = partial(code.swap, at.batch, row, other), partial(at.users.move, row, other, both_ways=True)
+    if refused(asked):
+        return "refused"
+    follow()
+    return users_end(p, at)
 
 
 # Updates, and their order
@@ -420,31 +424,6 @@ def any_update(p: Proof, batch_size: Any, most: int = 3) -> Update:
     left = most - len(removed) - len(added)
     moved = ((source, destination, way),) if left and p.truth_value("moves") else ()
     return Update(batch_size, removed, added, moved)
-
-
-PARTS = {"r": "removed", "a": "added", "m": "moved"}
-
-
-def in_order(order: str) -> Callable[[Any, Update], None]:
-    """What applies the parts of an update in another order: r, a and m."""
-
-    def apply(batch: Any, update: Update) -> None:
-        for part in order:
-            if part == "r":
-                for row in update.removed:
-                    reference.remove(batch, row)
-            elif part == "a":
-                for row, request in update.added:
-                    reference.add(batch, row, request)
-            else:
-                for source, destination, way in update.moved:
-                    (reference.swap if way == SWAP else reference.move)(batch, source, destination)
-        reference.resize(batch, update.batch_size)
-
-    apply.__doc__ = (
-        f"The order of the parts is {', '.join({'r': 'removed', 'a': 'added', 'm': 'moved'}[p] for p in order)}."
-    )
-    return apply
 
 
 def some_update(p: Proof) -> Update:
@@ -505,7 +484,7 @@ def operations_followed(users: type[Users[Any]], update: Update) -> list[tuple[A
 @lemma(
     planted(Users=MovesFirst),
     planted(Users=MovesBackward),
-    planted(apply_update=in_order("mra")),
+    planted(apply_update=in_order("moved", "removed", "added")),
     bound="two operations of each part",
 )
 def follows_in_order(p: Proof, code: Code) -> Any:
@@ -542,9 +521,9 @@ def overlapping(update: Update) -> Any:
 
 
 @lemma(
-    planted(added_first=in_order("mra")),
-    planted(added_first=in_order("rma")),
-    planted(added_first=in_order("mar")),
+    planted(added_first=in_order("moved", "removed", "added")),
+    planted(added_first=in_order("removed", "moved", "added")),
+    planted(added_first=in_order("moved", "added", "removed")),
     planted(disjoint=overlapping),
     smallest=True,
 )
@@ -580,7 +559,7 @@ def all_orders_agree(p: Proof, code: Code) -> Any:
     p.suppose(code.named_once(update))
     if refused(code.apply_update, batch, update):
         return "refused"
-    p.show(not refused(in_order("mar"), other, update), "the opposite order takes it as well")
+    p.show(not refused(in_order("moved", "added", "removed"), other, update), "the opposite order takes it as well")
     same_list(p, other, batch, "in the opposite order")
     return batch
 
@@ -647,7 +626,7 @@ def gather_remove(p: Proof, code: Code) -> Any:
     return gathered(p, code, "remove", p.number("row"))
 
 
-@lemma(planted(move=moves_and_keeps), planted(move=moves_as_swap))
+@lemma(planted(move=moves_and_keeps), planted(move=exchanges))
 def gather_move(p: Proof, code: Code) -> Any:
     """UPD-MOVE, UPD-DROP: Moving a row of the map equals moving it in the list."""
     return gathered(p, code, "move", p.number("source"), p.number("destination"))
@@ -686,7 +665,7 @@ def gather_add(p: Proof, code: Code) -> Any:
     planted(remove=removes_holes),
     planted(add=adds_anywhere),
     planted(move=moves_holes),
-    planted(swap=swaps_from_behind),
+    planted(swap=exchanges),
 )
 def refuses_what_it_cannot(p: Proof, code: Code) -> Any:
     """PROD-RANGE: The list refuses an operation exactly where it names a row that it cannot: no request is removed,
@@ -1229,7 +1208,7 @@ def candidates(p: Proof, code: Code) -> Any:
 
 ALSO.update(
     {
-        "added_first": in_order("arm"),
+        "added_first": in_order("added", "removed", "moved"),
         "disjoint": disjoint,
         "named_once": named_once,
         "counted": counted,
