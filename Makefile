@@ -5,7 +5,7 @@ VENV := .venv
 VLLM_VENV := .venv-vllm
 BIN := $(VENV)/bin
 VLLM_BIN := $(VLLM_VENV)/bin
-ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures conformance/mutants conformance/producers optimized tests/proofs
+ROOMS := spec reference reference/row conformance conformance/kinds conformance/miniatures conformance/mutants conformance/producers optimized optimized/gpu tests/proofs
 OPTIMIZED := logitsproc.optimized
 PRODUCERS := logitsproc.conformance.producers
 SEEDS ?= 100
@@ -14,18 +14,23 @@ VLLM := vllm.v1.sample.logits_processor
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help check test prove verdicts proofs-again lint format check-vllm vllm-table check-engine engine-table bench usage record mutants mutants-again mutants-generic alarms readme clean
+.PHONY: help check test check-gpu judge-gpu device prove verdicts proofs-again lint format check-vllm vllm-table worth check-engine engine-table bench bench-fast bench-vllm usage record mutants mutants-again mutants-generic alarms readme clean
 
 help:
 	@echo "make check         judge the bundled processors and the reference producer"
 	@echo "make test          lint, types and tests"
+	@echo "make check-gpu     the GPU's kernels without a GPU: interpreted under the suite, and compiled"
+	@echo "make judge-gpu     every class of the GPU backend interpreted, with all histories of the quick tier: hours"
+	@echo "make device        on a machine with a GPU, in minutes: checks, the suite, races, and the table of figures"
 	@echo "make prove         prove the lemmas and check small scopes, and compare with what the spec says of it"
 	@echo "make verdicts      the same, and write it: tests/proofs/verdicts.json, the spec and README.md"
 	@echo "make proofs-again  a second solver, mutants of the code under proof, CrossHair"
 	@echo "make check-vllm    install vLLM's CPU build and judge its processors and its sampler"
 	@echo "make vllm-table    the same, and the table of README.md"
+	@echo "make worth         the fast processors in vLLM beside its own stages: the table of optimized/README.md"
 	@echo "make check-engine  a real vLLM engine, judged at every step while it runs (make engine-table: its table)"
-	@echo "make bench         benchmarks, and the figures of README.md"
+	@echo "make bench         benchmarks, and the figures of README.md and of tests/benchmarks/ (make bench-fast: the fast path)"
+	@echo "make bench-vllm    the fast path beside vLLM V1's own code, under two allocators, and the figures of it"
 	@echo "make usage         the table of what recordings and generated histories reach, in tests/recordings/README.md"
 	@echo "make record        the tables of public faults, in spec/track-record.md"
 	@echo "make mutants       every mutant with SEEDS seeds (100), which takes hours: tests/mutants/kills.json, and its tables"
@@ -66,6 +71,15 @@ lint: $(VENV)/installed
 test: lint
 	$(BIN)/pytest --numprocesses 2 --dist worksteal
 
+check-gpu: $(VENV)/installed
+	$(BIN)/pytest tests/device --numprocesses 2 --dist worksteal
+
+judge-gpu: $(VENV)/installed
+	$(BIN)/python tests/device/judge.py
+
+device:
+	$(PYTHON) tests/device/run.py
+
 prove: $(VENV)/installed
 	mkdir -p .proofs
 	$(BIN)/logitsproc prove --json .proofs/latest.json
@@ -86,10 +100,24 @@ format: $(VENV)/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/installed
-	mkdir -p .benchmarks
+bench: bench-fast
 	$(BIN)/pytest tests/benchmarks/bench_steps.py --benchmark-json=.benchmarks/latest.json
 	$(BIN)/python tests/benchmarks/figures.py .benchmarks/latest.json README.md
+
+bench-fast: $(VENV)/installed
+	mkdir -p .benchmarks
+	$(BIN)/pytest tests/benchmarks/bench_fast_path.py --benchmark-json=.benchmarks/fast.json
+	$(BIN)/python tests/benchmarks/fast_figures.py .benchmarks/fast.json tests/benchmarks/README.md
+
+KEEPS_PAGES := MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=4294967296
+
+bench-vllm: $(VENV)/installed $(VLLM_VENV)/installed
+	mkdir -p .benchmarks
+	$(VLLM_BIN)/pip install --quiet --no-deps --constraint constraints.txt pytest-benchmark py-cpuinfo
+	$(VLLM_BIN)/python -m pytest tests/benchmarks/bench_beside_v1.py --benchmark-json=.benchmarks/v1-stock.json
+	$(KEEPS_PAGES) $(VLLM_BIN)/python -m pytest tests/benchmarks/bench_beside_v1.py --benchmark-json=.benchmarks/v1-kept.json
+	$(BIN)/python tests/benchmarks/v1_figures.py .benchmarks/v1-stock.json .benchmarks/v1-kept.json \
+		tests/benchmarks/README.md README.md
 
 readme: $(VENV)/installed
 	$(BIN)/python tests/readme.py README.md
@@ -128,6 +156,9 @@ check-vllm: $(VLLM_VENV)/installed
 
 vllm-table: $(VLLM_VENV)/installed
 	$(VLLM_BIN)/python tests/real_vllm/table.py README.md --write
+
+worth: $(VLLM_VENV)/installed
+	$(VLLM_BIN)/python tests/real_vllm/worth.py optimized/README.md
 
 check-engine: $(VLLM_VENV)/installed
 	$(VLLM_BIN)/python tests/engine/table.py README.md

@@ -30,6 +30,7 @@ def check_processor(
     params: Sequence[dict[str, Any]] | None = None,
     tier: str = "quick",
     seed: int | None = None,
+    device: str = "cpu",
 ) -> Report:
     """Holds a processor to the contract; the test to paste:
 
@@ -47,7 +48,7 @@ def check_processor(
     `f(params, prompt_token_ids, output_token_ids, logits) -> logits`, float32 [vocab], or its `module:function`.
     Without either the solo law judges. params: SamplingParams fields that requests draw from, `extra_args` included;
     a request without any is always among them. tier: quick (20 s at most), ci (5 min), deep (30 min).
-    seed: which histories; the same seed gives the same ones.
+    seed: which histories; the same seed gives the same ones. device: where the logits are.
 
     Returns the report. Raises NotConformant, an AssertionError whose text is the explanation; CannotRun, with one
     line, when the subject cannot be loaded or run.
@@ -56,7 +57,7 @@ def check_processor(
     if implements is not None and oracle is not None:
         raise CannotRun("implements and oracle both say what is right; give one")
     settings = Settings(
-        load_subject(subject, AUTO),
+        load_subject(subject, AUTO, device),
         kind_named(implements),
         oracle,
         None if params is None else checked_params(list(params), "params"),

@@ -21,6 +21,7 @@ ADAPTS = "new_req_logits_processor"
 """The method that an adapter of request-level processors leaves to its subclasses."""
 MAX_NUM_SEQS = 16
 AUTO, VLLM, PLAIN = "auto", "vllm", "plain"
+CPU = torch.device("cpu")
 
 
 class CannotRun(Exception):
@@ -58,6 +59,7 @@ class Subject:
 
     `custom`: the custom processors that its configuration names. `mixin`: what makes the class concrete. `reachable`:
     whether it follows only updates that an engine's algorithm emits; a class says so by REACHABLE_ONLY = True.
+    `device`: where its logits are.
     """
 
     target: str
@@ -66,6 +68,7 @@ class Subject:
     custom: tuple[type, ...] = ()
     mixin: type | None = None
     reachable: bool = False
+    device: torch.device = CPU
 
     def build(self, vocab: int) -> Any:
         """A new processor, as an engine with this vocabulary would make it; raises CannotRun when it raises."""
@@ -76,7 +79,7 @@ class Subject:
 
     def build_with(self, vocab: int, custom: Sequence[type | str] | None) -> Any:
         """A new processor whose configuration names these custom processors; raises what it raises."""
-        return self.concrete()(self.binding.make_config(vocab, custom), torch.device("cpu"), False)
+        return self.concrete()(self.binding.make_config(vocab, custom), self.device, False)
 
     def concrete(self) -> Callable[..., Any]:
         """The class of which instances are made."""
@@ -156,10 +159,11 @@ def quiet_vllm() -> None:
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 
 
-def load_subject(target: str | Callable[..., Any], binding: str = AUTO) -> Subject:
+def load_subject(target: str | Callable[..., Any], binding: str = AUTO, device: str = "cpu") -> Subject:
     """The subject a target names: `module:Class`, as vLLM's --logits-processors takes it, or the class itself.
 
-    Raises CannotRun with one line when there is no such module or class, or it is not a logits processor.
+    Raises CannotRun with one line when there is no such module or class, or it is not a logits processor, and when
+    there is no such device.
     """
     name, factory = (target, resolve(target)) if isinstance(target, str) else (describe(target), target)
     if not callable(factory):
@@ -175,7 +179,18 @@ def load_subject(target: str | Callable[..., Any], binding: str = AUTO) -> Subje
             refuse_abstract(name, cls)
     wants_vllm = binding == VLLM or (binding == AUTO and cls is not None and derives_from_vllm(cls))
     host = vllm_binding() if wants_vllm else plain_binding()
-    return Subject(name, factory, host, reachable=getattr(factory, "REACHABLE_ONLY", False) is True)
+    reachable = getattr(factory, "REACHABLE_ONLY", False) is True
+    return Subject(name, factory, host, reachable=reachable, device=usable(device))
+
+
+def usable(name: str) -> torch.device:
+    """The device of this name, `cpu`, `cuda` or `cuda:1`; raises CannotRun when no tensor can be made there."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).tolist()
+    except Exception as error:
+        raise CannotRun(f"there is no device {name!r} here: {one_line(error)}") from error
+    return device
 
 
 def refuse_abstract(name: str, factory: Callable[..., Any]) -> None:

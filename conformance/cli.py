@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -86,6 +87,7 @@ def check(
     clauses: Annotated[str, typer.Option(help="Only clauses whose id matches, as UPD-*.")] = "*",
     scope: Annotated[str, typer.Option(help="reachable, or literal: every well-formed update.")] = "reachable",
     binding: Annotated[str, typer.Option(help="auto, vllm or plain: whose types the subject is fed.")] = AUTO,
+    device: Annotated[str, typer.Option(help="Where the logits are, as cuda.")] = "cpu",
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML.")] = None,
     step_seconds: Annotated[float, typer.Option(min=0.1, help="Limit on one call of the subject.")] = 5.0,
@@ -99,13 +101,13 @@ def check(
         one_of(binding, (AUTO, VLLM, PLAIN), "--binding")
         if kind is not None and oracle is not None:
             raise CannotRun("--as and --oracle both say what is right; give one")
-        if producer and (kind, oracle, scope) != (None, None, SCOPES[0]):
-            raise CannotRun("--as, --oracle and --scope are for processors, not for producers")
+        if producer and (kind, oracle, scope, device) != (None, None, SCOPES[0], "cpu"):
+            raise CannotRun("--as, --oracle, --scope and --device are for processors, not for producers")
         require_writable(json_file)
         require_writable(junit)
         pool = None if params is None else read_params(params)
         chosen = kind_named(kind)
-        load = load_producer if producer else load_subject
+        load = load_producer if producer else partial(load_subject, device=device)
         subjects = [load(target, binding) for target in targets]
         reports = []
         for subject in subjects:
@@ -238,6 +240,7 @@ def replay(
     target: Annotated[str | None, typer.Argument(help="module:Class to play it to.")] = None,
     kind: Annotated[str | None, typer.Option("--as", help="The field it implements; else the file's `as`.")] = None,
     binding: Annotated[str, typer.Option(help="auto, vllm or plain.")] = AUTO,
+    device: Annotated[str, typer.Option(help="Where the logits are, as cuda.")] = "cpu",
 ) -> None:
     """Check a typed history or a recording against the list law, and play it to a processor."""
     with cannot_run():
@@ -252,7 +255,7 @@ def replay(
             show_recording(file, recording)
         if target is None:
             return
-        subject = load_subject(target, binding)
+        subject = load_subject(target, binding, device)
         failure = (play_history if recording is None else play_recording)(history, subject, kind)
         if failure is None:
             out.print(f"[bold green]{escape(subject.target)}: every row is right[/]")

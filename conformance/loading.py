@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from logitsproc.conformance.bindings import CannotRun, Subject, one_line
+from logitsproc.conformance.bindings import CPU, CannotRun, Subject, one_line
 from logitsproc.conformance.findings import Finding
 from logitsproc.conformance.watch import WATCH
 
@@ -149,7 +149,7 @@ class Scenario:
             update = binding.batch_update(1, [], [(0, binding.make_params(params), [1], [])], [])
             pipeline = self.build(module)
             WATCH.call(pipeline.update_state, update)
-            WATCH.call(pipeline.apply, torch.zeros(1, VOCAB))
+            WATCH.call(pipeline.apply, torch.zeros(1, VOCAB, device=self.subject.device))
             return list(LOG)
 
     def start(self) -> None:
@@ -181,11 +181,12 @@ class Scenario:
         """The scenario as a script."""
         classes = [each.__name__ for each in self.given or () if isinstance(each, type)]
         given = f"({self.names},)" if self.given else "None"
+        where = "" if self.subject.device == CPU else f", {str(self.subject.device)!r}"
         return (
             "from logitsproc.conformance.bindings import load_subject",
             f"from {__name__} import {', '.join(['Scenario', *classes])}",
             "",
-            f"subject = load_subject({self.subject.target!r}, {self.subject.binding.name!r})",
+            f"subject = load_subject({self.subject.target!r}, {self.subject.binding.name!r}{where})",
             f"for name, row in Scenario(subject, {given}, {self.plugins!r}).run({params!r}):",
             "    print(name, row)",
         )

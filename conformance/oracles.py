@@ -125,7 +125,7 @@ def played_alone(
     subject: Subject, request: Request, logits: torch.Tensor, live: list[int], tokens: Sequence[int]
 ) -> torch.Tensor:
     """The row after a fresh processor got the request and then the tokens one by one; raises SoloFailure."""
-    binding = subject.binding
+    binding, logits = subject.binding, logits.to(subject.device)
     prompt = None if request.prompt is None else list(request.prompt)
     added = (0, binding.make_params(dict(request.params)), prompt, live)
     try:
@@ -145,10 +145,10 @@ def played_alone(
 
 
 def row_of(returned: Any) -> torch.Tensor:
-    """The only row of what apply returned; raises TypeError when it is not a tensor."""
+    """The only row of what apply returned, on the CPU; raises TypeError when it is not a tensor."""
     if not isinstance(returned, torch.Tensor):
         raise TypeError(f"apply returned {type(returned).__name__}, not a tensor")
-    return returned[0].contiguous()
+    return returned[0].contiguous().cpu()
 
 
 @dataclass

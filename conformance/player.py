@@ -235,26 +235,27 @@ class Player:
         self.check_lists("apply", outcome.step)
 
     def logits(self, rows: Palette, chosen: list[int]) -> torch.Tensor:
-        """A new [rows, vocab] tensor; a slice of a wider one if the history is strided."""
-        plain = rows.tensor.index_select(0, positions(tuple(chosen))).to(dtype_of(self.header))
+        """A new [rows, vocab] tensor on the subject's device; a slice of a wider one if the history is strided."""
+        plain = rows.tensor.index_select(0, positions(tuple(chosen))).to(self.subject.device, dtype_of(self.header))
         if STRIDED not in self.header.options:
             return plain
-        wide = torch.cat([plain, torch.full((len(chosen), PADDING), PADDING_VALUE, dtype=plain.dtype)], dim=1)
+        wide = torch.cat([plain, plain.new_full((len(chosen), PADDING), PADDING_VALUE)], dim=1)
         self.padding = wide[:, self.header.vocab :]
         return wide[:, : self.header.vocab]
 
     def checked(self, got: Any, size: int) -> torch.Tensor:
-        """PROC-SHAPE, PIPE-FLOAT: what apply returned, contiguous; float32 [size, vocab] on the CPU, else Violation."""
+        """PROC-SHAPE, PIPE-FLOAT: what apply returned, contiguous, on the CPU; it is float32 [size, vocab] on the
+        subject's device, else Violation."""
         if not isinstance(got, torch.Tensor):
             raise Violation("PROC-SHAPE", f"apply returned {type(got).__name__}, not a tensor", self.count)
         if self.padding is not None and bool((self.padding != PADDING_VALUE).any()):
             raise Violation("PROC-UNTOUCHED", "apply wrote outside the logits that it was given", self.count)
-        wanted = (size, self.header.vocab)
-        if tuple(got.shape) != wanted or got.dtype != torch.float32 or got.device.type != "cpu":
+        wanted, device = (size, self.header.vocab), self.subject.device
+        if tuple(got.shape) != wanted or got.dtype != torch.float32 or got.device.type != device.type:
             given = f"{got.dtype} {list(got.shape)} on {got.device}"
-            message = f"apply was given {dtype_of(self.header)} {list(wanted)} on cpu and returned {given}"
+            message = f"apply was given {dtype_of(self.header)} {list(wanted)} on {device} and returned {given}"
             raise Violation("PIPE-FLOAT" if BFLOAT16 in self.header.options else "PROC-SHAPE", message, self.count)
-        return got if got.is_contiguous() else got.contiguous()
+        return got.contiguous().cpu()
 
     def call(self, method: str, argument: Any) -> Any:
         """PROC-EXCEPTION: calls the subject; it returns and raises nothing, else Violation."""

@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--lp-as", metavar="KIND", help="the SamplingParams field that it implements")
     group.addoption("--lp-tier", default="quick", metavar="TIER", help="quick, ci or deep")
+    group.addoption("--lp-device", default="cpu", metavar="DEVICE", help="where the logits are, as cuda")
     group.addoption("--lp-params", metavar="FILE", help="JSON list of SamplingParams fields to draw from")
 
 
@@ -62,7 +63,8 @@ def processor_job(config: pytest.Config, target: str, tier: str) -> Job:
 
     kind, params = kind_named(config.getoption("--lp-as")), config.getoption("--lp-params")
     pool = read_params(Path(params)) if params else None
-    settings = Settings(load_subject(target), kind, params=pool, tier=tier)
+    subject = load_subject(target, device=config.getoption("--lp-device"))
+    settings = Settings(subject, kind, params=pool, tier=tier)
     return Job(settings, run, [clause for clause in owed(kind) if speaks_of(clause, kind)])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from logitsproc.conformance.bindings import MAX_NUM_SEQS, PLAIN, VLLM, Subject
+from logitsproc.conformance.bindings import CPU, MAX_NUM_SEQS, PLAIN, VLLM, Subject
 from logitsproc.conformance.history import BFLOAT16, STRIDED, WARM_UP, Arrival, History, Step
 from logitsproc.conformance.logits import palette
 from logitsproc.conformance.notation import drawn, format_drawing, format_number, format_step
@@ -34,11 +34,12 @@ def as_script(history: History, subject: Subject) -> str:
         *(f"from {probe.__module__} import {probe.__name__}" for probe in probes),
         f"from {module} import {name}",
         "",
+        *([] if subject.device == CPU else [f"torch.set_default_device({str(subject.device)!r})"]),
         "inf, nan = float('inf'), float('nan')",
         "UNIDIRECTIONAL, SWAP = MoveDirectionality.UNIDIRECTIONAL, MoveDirectionality.SWAP",
         *derived_lines(subject),
         f"config = host_config(vocab={history.vocab}, max_num_seqs={MAX_NUM_SEQS}{custom_text(subject)})",
-        f"processor = {concrete_text(qualified, subject)}(config, torch.device('cpu'), False)",
+        f"processor = {concrete_text(qualified, subject)}(config, torch.device({str(subject.device)!r}), False)",
     ]
     lines += [line for name, arrival in history.requests.items() for line in arrival_lines(name, arrival, subject)]
     if WARM_UP in history.options:

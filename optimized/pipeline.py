@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -134,14 +135,18 @@ class Plan(NamedTuple):
 class Pipeline:
     """Every stage of profile `v1` between the model's logits and the sample, custom processors included, in place."""
 
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
+    def __init__(
+        self, vllm_config: Any, device: torch.device, is_pin_memory: bool, custom: Sequence[Any] | None = None
+    ) -> None:
+        """custom: processors that are built already; None for those that are installed and configured."""
         self.device = device
-        self.custom = load_processors(vllm_config, device, is_pin_memory)
+        self.custom = load_processors(vllm_config, device, is_pin_memory) if custom is None else list(custom)
         invariant = [processor.is_argmax_invariant() for processor in self.custom]
         self.invariant = list(compress(self.custom, invariant))
         self.variant = list(compress(self.custom, map(operator.not_, invariant)))
         self.users = Users(record)
-        self.plan = plan({}, False, self.custom, self.invariant, device)
+        self.plan = self.nothing = plan({}, False, self.custom, self.invariant, device)
+        self.is_planned = True
         self.banned: Bans = {}, []
         self.index: Index | None = None
         self.masked = torch.tensor(MASKED, device=device)
@@ -159,13 +164,11 @@ class Pipeline:
     def update_state(self, batch_update: BatchUpdate | None) -> None:
         """UPD-NONE, PROC-STATE-DEPARTED, PIPE-EACH, PIPE-SKIP: the batch as it is now; None says that it is as it was.
 
-        Outputs are not read here: they may still change before `apply`.
+        Outputs are not read here: they may still change before `apply`, which is also where the batch is packed.
         """
         if batch_update is not None:
             self.users.follow(batch_update)
-            greedy = sum(asked.greedy for asked in self.users.states.values())
-            random = sum(self.users.table.live) > greedy
-            self.plan = plan(self.users.by_row(), random, self.custom, self.invariant, self.device)
+            self.plan, self.is_planned = self.nothing, False
             self.banned = {}, []
         for processor in self.custom:
             processor.update_state(batch_update)
@@ -177,6 +180,8 @@ class Pipeline:
         logits: [rows, vocab], of any strides, on the CPU. float32 is changed in place, another dtype is converted.
         Raises IndexError for a token beyond the vocabulary.
         """
+        if not self.is_planned:
+            self.plan, self.is_planned = self.planned(), True
         if self.plan.listed is not None:
             check_listed(self.plan.listed, logits.shape[1])
         logits = self.edit(logits.to(torch.float32))
@@ -184,6 +189,12 @@ class Pipeline:
             return logits
         divide(logits, self.plan.divided)
         return self.draw(logits) if self.plan.turns is None else self.draw_in_turn(logits, self.plan.turns)
+
+    def planned(self) -> Plan:
+        """PIPE-GREEDY, PIPE-SKIP: what the stages have to do with the batch as it is."""
+        greedy = sum(asked.greedy for asked in self.users.states.values())
+        random = sum(self.users.table.live) > greedy
+        return plan(self.users.by_row(), random, self.custom, self.invariant, self.device)
 
     def edit(self, logits: torch.Tensor) -> torch.Tensor:
         """PIPE-ORDER, PIPE-RETURNED: what every request gets, greedy ones too."""
@@ -250,8 +261,8 @@ def record(params: Any, prompt: list[int] | None, output: list[int]) -> Record |
 
 def column(records: dict[int, Record], stage: str) -> dict[int, Any]:
     """row -> what is asked of one stage, where something is."""
-    asked = ((row, getattr(each, stage)) for row, each in records.items())
-    return {row: state for row, state in asked if state is not None}
+    states = map(operator.attrgetter(stage), records.values())
+    return {row: state for row, state in zip(records, states, strict=True) if state is not None}
 
 
 def plan(
@@ -287,8 +298,8 @@ def is_cut(asked: Record) -> bool:
 
 
 def lists_few(asked: Record) -> bool:
-    """Whether there is a list of tokens, short enough to be packed with others."""
-    return asked.allowed is not None and asked.allowed.numel() <= LISTED
+    """Whether there is a list of tokens, not empty and short enough to be packed with others."""
+    return asked.allowed is not None and 0 < asked.allowed.numel() <= LISTED
 
 
 def listed(records: dict[int, Record]) -> Listed:

@@ -24,6 +24,9 @@ from logitsproc.reference.expectation import Expectation, untouched
 from logitsproc.reference.pipeline import skips_invariant
 from logitsproc.reference.processor import keeps_argmax
 from logitsproc.reference.request import Request
+from logitsproc.reference.row.temperature import is_greedy
+
+FAST = "logitsproc.optimized.vllm"
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,11 @@ def kind_of(processor: Any) -> Kind | None:
         if kind := KINDS.get(words.lower()):
             return kind
     return None
+
+
+def is_fast(processor: Any) -> bool:
+    """Whether the class or one of its bases is of those that read extra_args."""
+    return any(base.__module__ == FAST for base in type(processor).__mro__)
 
 
 def contents(update: Any) -> Any:
@@ -71,6 +79,7 @@ class Watched:
 
     def __post_init__(self) -> None:
         self.kind = kind_of(self.processor)
+        self.fast = is_fast(self.processor)
         self.invariant = self.processor.is_argmax_invariant()
         self.name = f"{type(self.processor).__module__}:{type(self.processor).__qualname__}"
 
@@ -247,7 +256,7 @@ class Ledger:
         """PROC-UNTOUCHED, PROC-FUNCTION, PROC-ARGMAX: the row is one that the reference allows, untouched ones to the
         bit. given, got: the values of the row, and their bits.
         """
-        expectation = expected(watched.kind, request, given[0])
+        expectation = expected(watched.kind, self.seen_by(watched, request), given[0])
         right = got[1] == given[1] if expectation.untouched else is_admitted(expectation, got[0])
         if not right:
             clause = "PROC-UNTOUCHED" if expectation.untouched else "PROC-FUNCTION"
@@ -255,6 +264,13 @@ class Ledger:
             self.differ(place, clause, f"the row is wrong for {asks}, after {len(request.output)} outputs")
         elif watched.invariant and not keeps_argmax(given[0], got[0]):
             self.differ(place, "PROC-ARGMAX", "the largest token was lost")
+
+    def seen_by(self, watched: Watched, request: Request) -> Request:
+        """The request, which asks this processor for nothing if it asks in the other way; greedy it is in both."""
+        if request.name not in self.asked or self.asked[request.name].fast == watched.fast:
+            return request
+        left = {"temperature": 0.0} if is_greedy(request.params) else {}
+        return Request(request.name, left, request.prompt, request.output)
 
 
 def expected(kind: Kind | None, request: Request, logits: list[float]) -> Expectation:

@@ -29,7 +29,7 @@ FAST = (
     "TopK",
     "TopP",
 )
-"""The fast processors, beside vLLM's built-in ones and its sampler's own stages, so that much is done twice."""
+"""The fast processors, which do for every other request what vLLM's own stages do for the others."""
 RECORDER = "logitsproc.conformance.recorder:Recorder"
 SEED = 0
 SHOWN = 5

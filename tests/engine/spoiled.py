@@ -26,4 +26,4 @@ class ForgetsToClear(MinPLogitsProcessor):
 
     def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
         super().__init__(vllm_config, device, is_pin_memory)
-        self.users = ForgetfulUsers(self.state_of)
+        self.processor.users = ForgetfulUsers(self.processor.state_of)

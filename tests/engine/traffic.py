@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
@@ -23,17 +24,25 @@ GREEDY = 0.25
 """The share of greedy requests in the other waves."""
 ARRIVING, ABORTED, PREEMPTED = (0, 0, 1, 2), 0.04, 0.02
 """How many requests arrive in a step, and the chances of an abort and of a preemption of all in it."""
+OWN = ("max_tokens", "stop_token_ids", "eos_token_id")
+"""The fields that a request has of its own, whichever way it asks for the others."""
+TEXTS = ("bad_words_token_ids", "logit_bias")
+"""The fields that OpenAI's protocol has no form for in `vllm_xargs`, so that they are sent as JSON."""
 
 Fields = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A request: its fields of SamplingParams, its prompt, and what the priority policy puts it at."""
+    """A request: its fields of SamplingParams, its prompt, and what the priority policy puts it at.
+
+    fast: whether it asks the fast processors, in extra_args, and not vLLM's own stages.
+    """
 
     fields: Fields
     prompt: list[int]
     priority: int
+    fast: bool = False
 
 
 def min_tokens(chance: Random) -> Fields:
@@ -71,7 +80,7 @@ RANDOM_FIELDS: tuple[Callable[[Random], Fields], ...] = (
 )
 
 
-def drawn(chance: Random, greedy: bool) -> Drawn:
+def drawn(chance: Random, greedy: bool, fast: bool) -> Drawn:
     """A request with up to five of the fields, or with those that a greedy one can have."""
     pool = FIELDS if greedy else FIELDS + RANDOM_FIELDS
     fields: Fields = {"temperature": 0.0} if greedy else {}
@@ -81,7 +90,16 @@ def drawn(chance: Random, greedy: bool) -> Drawn:
     if stops := unlikely(fields):
         fields["logit_bias"] = fields.get("logit_bias", {}) | stops
     prompt = [chance.randrange(VOCAB) for _ in range(chance.randint(1, LONGEST_PROMPT))]
-    return Drawn(fields, prompt, chance.randrange(3))
+    return Drawn(fields, prompt, chance.randrange(3), fast)
+
+
+def as_sent(request: Drawn) -> Fields:
+    """The fields of SamplingParams: what the fast processors are asked for is in extra_args, as it comes from JSON."""
+    if not request.fast:
+        return request.fields
+    own = {name: value for name, value in request.fields.items() if name in OWN or (name, value) == ("temperature", 0)}
+    asked = {name: value for name, value in request.fields.items() if name not in own}
+    return own | {"extra_args": {name: json.dumps(value) if name in TEXTS else value for name, value in asked.items()}}
 
 
 def unlikely(fields: Fields) -> dict[int, float]:
@@ -91,11 +109,12 @@ def unlikely(fields: Fields) -> dict[int, float]:
 
 
 def waves(number: int, chance: Random) -> Iterator[list[tuple[int, Drawn]]]:
-    """This many requests, numbered, wave by wave."""
+    """This many requests, numbered, wave by wave; every other one asks the fast processors."""
     for first in range(0, number, WAVE):
         greedy = first // WAVE % GREEDY_WAVES == GREEDY_WAVES - 1
         size = min(WAVE, number - first)
-        yield [(first + each, drawn(chance, greedy or chance.random() < GREEDY)) for each in range(size)]
+        numbers = range(first, first + size)
+        yield [(each, drawn(chance, greedy or chance.random() < GREEDY, bool(each % 2))) for each in numbers]
 
 
 def steps(engine: Any, number: int, seed: int, asked: dict[str, Drawn]) -> Iterator[None]:
@@ -118,7 +137,7 @@ def steps(engine: Any, number: int, seed: int, asked: dict[str, Drawn]) -> Itera
 
 def send(engine: Any, number: int, request: Drawn, living: dict[str, str], asked: dict[str, Drawn]) -> None:
     """Adds a request, living under its number and asked under the engine's id. The arrival time breaks ties."""
-    params = vllm_binding().make_params(request.fields)
+    params = vllm_binding().make_params(as_sent(request))
     prompt = {"prompt_token_ids": request.prompt}
     priority = request.priority if core_of(engine).scheduler.policy.value == "priority" else 0
     sent = engine.add_request(str(number), prompt, params, arrival_time=float(number), priority=priority)
