@@ -27,8 +27,7 @@ def one_thread() -> Iterator[None]:
 def softmax_faults(pytestconfig: pytest.Config) -> None:
     """Counted first: what a process has done leaves holes in its heap, and large tensors may fit into them."""
     batch = torch.zeros(ROWS, VOCAB)
-    batch.softmax(1)
-    pytestconfig.stash[FAULTS] = faults(lambda: batch.softmax(1))
+    pytestconfig.stash[FAULTS] = min(faults(lambda: batch.softmax(1)) for _ in range(5))
 
 
 @pytest.hookimpl(optionalhook=True)

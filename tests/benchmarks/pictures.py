@@ -12,7 +12,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot
 
-STYLE = {"svg.hashsalt": "logitsproc", "figure.facecolor": "white", "axes.grid": True, "grid.alpha": 0.3}
+STYLE: Any = {"svg.hashsalt": "logitsproc", "figure.facecolor": "white", "axes.grid": True, "grid.alpha": 0.3}
 
 
 @contextmanager
