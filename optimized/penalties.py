@@ -6,7 +6,9 @@ All three read the same counts, so they are one gather, one formula and one scat
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +19,21 @@ from logitsproc.optimized.packing import float_values, token_ids
 from logitsproc.optimized.seen import Seen
 
 
-class Penalties(NamedTuple):
-    """What one request asks for, 1, 0 and 0 where it asks for nothing, and the tokens that it is asked of."""
+@dataclass(eq=False)
+class Penalties:
+    """What one request asks for, 1, 0 and 0 where it asks for nothing, and the tokens that it is asked of: a prompt and
+    the live output."""
 
     repetition: float
     frequency: float
     presence: float
-    seen: Seen
+    prompt: Sequence[int]
+    output: list[int]
+
+    @cached_property
+    def seen(self) -> Seen:
+        """How often each token is there; made where it is first read, which is not when the request comes."""
+        return Seen(self.prompt, self.output)
 
 
 class Entries(NamedTuple):
@@ -55,7 +65,7 @@ def combined(
     if repetition == 1.0 and not frequency and not presence:
         return None
     prompted = () if repetition == 1.0 or prompt is None else prompt
-    return Penalties(repetition, frequency or 0.0, presence or 0.0, Seen(prompted, output))
+    return Penalties(repetition, frequency or 0.0, presence or 0.0, prompted, output)
 
 
 def penalise(logits: torch.Tensor, users: dict[int, Penalties]) -> None:
@@ -86,7 +96,8 @@ def seen_entries(users: dict[int, Penalties], vocab: int, device: torch.device) 
 
     users: row -> penalties, not empty.
     """
-    repetition, frequency, presence, seen = zip(*users.values(), strict=True)
+    asked = users.values()
+    seen = [each.seen for each in asked]
     for each in seen:
         each.follow()
     sizes = [len(each.tokens) for each in seen]
@@ -95,7 +106,9 @@ def seen_entries(users: dict[int, Penalties], vocab: int, device: torch.device) 
         np.repeat(token_ids(users), sizes),
         tokens,
         np.frombuffer(joined(each.counts for each in seen), np.float32),
-        *(np.repeat(float_values(each), sizes) for each in (repetition, frequency, presence)),
+        np.repeat(float_values([each.repetition for each in asked]), sizes),
+        np.repeat(float_values([each.frequency for each in asked]), sizes),
+        np.repeat(float_values([each.presence for each in asked]), sizes),
     ]
     inside = (tokens >= 0) & (tokens < vocab)
     if not inside.all():

@@ -16,21 +16,41 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from logitsproc.optimized.allowed_token_ids import AllowedTokenIdsLogitsProcessor, allowed_tokens, keep_allowed
-from logitsproc.optimized.bad_words import BadWords, BadWordsLogitsProcessor, bad_words, completing
+from logitsproc.optimized.allowed_token_ids import AllowedTokenIdsLogitsProcessor, keep_allowed
+from logitsproc.optimized.bad_words import BadWords, BadWordsLogitsProcessor, completing
 from logitsproc.optimized.frequency_penalty import FrequencyPenaltyLogitsProcessor
 from logitsproc.optimized.loading import load_processors
-from logitsproc.optimized.logit_bias import Bias, Biases, LogitBiasLogitsProcessor, add_biases, bias, pack_biases
-from logitsproc.optimized.min_p import MinPLogitsProcessor, Shares, edges, keep_probable, log_share, mask_rows, shares
-from logitsproc.optimized.min_tokens import Minimum, MinTokensLogitsProcessor, minimum, too_short
-from logitsproc.optimized.packing import MASKED, Index, TokenIds, float_values, pack, token_ids
-from logitsproc.optimized.penalties import Penalties, penalise, penalties
+from logitsproc.optimized.logit_bias import Biases, LogitBiasLogitsProcessor, add_biases
+from logitsproc.optimized.min_p import MinPLogitsProcessor, Shares, edges, keep_probable, mask_rows, shares
+from logitsproc.optimized.min_tokens import Minimum, MinTokensLogitsProcessor, too_short
+from logitsproc.optimized.packing import MASKED, Index, TokenIds, pack, token_ids
+from logitsproc.optimized.penalties import Penalties, penalise
 from logitsproc.optimized.presence_penalty import PresencePenaltyLogitsProcessor
+from logitsproc.optimized.records import (
+    ALLOWED,
+    BIAS,
+    CUT,
+    DIVIDED,
+    FEW,
+    GREEDY,
+    MIN_P,
+    MINIMUM,
+    PENALTIES,
+    TOP_K,
+    TOP_P,
+    WORDS,
+    Columns,
+    Flags,
+    Mask,
+    Packed,
+    Record,
+    record,
+)
 from logitsproc.optimized.repetition_penalty import RepetitionPenaltyLogitsProcessor
 from logitsproc.optimized.selection import Candidates, keep, largest, mask_below, stretches
 from logitsproc.optimized.table import BatchUpdate, Users
-from logitsproc.optimized.temperature import GREEDY_BELOW, Run, TemperatureLogitsProcessor, divide, runs, temperature
-from logitsproc.optimized.top_k import TopKLogitsProcessor, keep_largest, kth_largest, kth_of_row, top_k
+from logitsproc.optimized.temperature import Run, TemperatureLogitsProcessor, divide, runs
+from logitsproc.optimized.top_k import TopKLogitsProcessor, keep_largest, kth_largest, kth_of_row
 from logitsproc.optimized.top_p import (
     WIDE,
     TopPLogitsProcessor,
@@ -39,13 +59,10 @@ from logitsproc.optimized.top_p import (
     masses,
     nucleus,
     relative,
-    top_p,
 )
 
 SPARE = 16
 """So many candidates more than k: their tokens may become equal when they are divided."""
-LISTED = 4096
-"""Longer lists of allowed tokens are not packed side by side."""
 STAGES = (
     AllowedTokenIdsLogitsProcessor,
     BadWordsLogitsProcessor,
@@ -61,21 +78,6 @@ STAGES = (
 )
 Bans = tuple[dict[int, list[int]], list[int]]
 """row -> tokens that would complete a bad word, and the rows that are too short."""
-
-
-class Record(NamedTuple):
-    """What one request asks of each stage, None where that is nothing; a greedy one asks nothing of the last four."""
-
-    greedy: bool
-    allowed: torch.Tensor | None
-    words: BadWords | None
-    minimum: Minimum | None
-    bias: Bias | None
-    penalties: Penalties | None
-    temperature: float | None
-    log_share: float | None
-    k: int | None
-    p: float | None
 
 
 class Cuts(NamedTuple):
@@ -145,7 +147,8 @@ class Pipeline:
         self.invariant = list(compress(self.custom, invariant))
         self.variant = list(compress(self.custom, map(operator.not_, invariant)))
         self.users = Users(record)
-        self.plan = self.nothing = plan({}, False, self.custom, self.invariant, device)
+        self.users.states = self.columns = Columns()
+        self.plan = self.nothing = self.planned()
         self.is_planned = True
         self.banned: Bans = {}, []
         self.index: Index | None = None
@@ -192,9 +195,7 @@ class Pipeline:
 
     def planned(self) -> Plan:
         """PIPE-GREEDY, PIPE-SKIP: what the stages have to do with the batch as it is."""
-        greedy = sum(asked.greedy for asked in self.users.states.values())
-        random = sum(self.users.table.live) > greedy
-        return plan(self.users.by_row(), random, self.custom, self.invariant, self.device)
+        return plan(self.users, self.columns, self.custom, self.invariant, self.device)
 
     def edit(self, logits: torch.Tensor) -> torch.Tensor:
         """PIPE-ORDER, PIPE-RETURNED: what every request gets, greedy ones too."""
@@ -241,73 +242,58 @@ class Pipeline:
         return logits
 
 
-def record(params: Any, prompt: list[int] | None, output: list[int]) -> Record | None:
-    """TEMP-GREEDY, PIPE-GREEDY: what the request asks for, or None for a random one that asks for nothing."""
-    greedy = params.temperature < GREEDY_BELOW
-    asked = Record(
-        greedy,
-        allowed_tokens(params, prompt, output),
-        bad_words(params, prompt, output),
-        minimum(params, prompt, output),
-        bias(params, prompt, output),
-        penalties(params, prompt, output),
-        temperature(params, prompt, output),
-        None if greedy else log_share(params, prompt, output),
-        None if greedy else top_k(params, prompt, output),
-        None if greedy else top_p(params, prompt, output),
-    )
-    return asked if greedy or any(stage is not None for stage in asked[1:]) else None
+def has(flags: Flags, bit: int) -> Mask:
+    """Where the bit is set."""
+    mask: Mask = (flags & bit) != 0
+    return mask
 
 
-def column(records: dict[int, Record], stage: str) -> dict[int, Any]:
-    """row -> what is asked of one stage, where something is."""
-    states = map(operator.attrgetter(stage), records.values())
-    return {row: state for row, state in zip(records, states, strict=True) if state is not None}
+def states(users: Users[Record], rows: Mask, stage: str) -> dict[int, Any]:
+    """row -> what is asked of one stage, in ascending order of rows. rows: where something is."""
+    slots, records = users.table.slots, users.states
+    of = operator.attrgetter(stage)
+    return {row: of(records[slots[row]]) for row in np.flatnonzero(rows).tolist()}
 
 
-def plan(
-    records: dict[int, Record], random: bool, custom: list[Any], invariant: list[Any], device: torch.device
-) -> Plan:
-    """records: row -> record, in ascending order of rows. random: whether a request is not greedy. custom: processors
-    that see what every stage before them has done. invariant: those of them that see what min-p leaves, so that the
-    cuts come in turn.
+def plan(users: Users[Record], columns: Columns, custom: list[Any], invariant: list[Any], device: torch.device) -> Plan:
+    """users: those whose states are the columns'. custom: processors that see what every stage before them has done.
+    invariant: those of them that see what min-p leaves, so that the cuts come in turn.
     """
-    shortened = {row: each for row, each in records.items() if not invariant and is_cut(each)}
-    divided = {row: each for row, each in records.items() if row not in shortened}
-    few = {row: each for row, each in shortened.items() if not custom and lists_few(each)}
-    many = {row: each for row, each in shortened.items() if row not in few}
-    masked = {row: each for row, each in records.items() if row not in few}
-    biases = column(records, "bias")
+    live = np.array(users.table.live, np.bool_)
+    asked = columns.of(users.table.slots, live)
+    flags = asked["flags"]
+    shortened = has(flags, CUT) & (not invariant)
+    few = shortened & has(flags, FEW) & (not custom)
+    many = shortened & ~few
+    divided = has(flags, DIVIDED) & ~shortened
     return Plan(
-        random,
-        column(masked, "allowed"),
-        column(records, "words"),
-        column(records, "minimum"),
-        pack_biases(biases, device) if biases else None,
-        column(records, "penalties"),
-        runs(column(divided, "temperature"), device),
-        cuts(many, token_ids(many)) if many else None,
-        listed(few) if few else None,
-        in_turn(records, device) if invariant else None,
+        int(live.sum()) > int(has(flags, GREEDY).sum()),
+        states(users, has(flags, ALLOWED) & ~few, "allowed"),
+        states(users, has(flags, WORDS), "words"),
+        states(users, has(flags, MINIMUM), "minimum"),
+        biases_of(columns, users.table.slots, device) if has(flags, BIAS).any() else None,
+        states(users, has(flags, PENALTIES), "penalties"),
+        runs(states(users, divided, "temperature"), device),
+        cuts(asked[many], np.flatnonzero(many)) if many.any() else None,
+        listed(asked[few], states(users, few, "allowed")) if few.any() else None,
+        in_turn(users, flags, device) if invariant else None,
     )
 
 
-def is_cut(asked: Record) -> bool:
-    """Whether min-p, top-k or top-p may mask a token."""
-    return asked.log_share is not None or asked.k is not None or asked.p is not None
+def biases_of(columns: Columns, slots: list[int], device: torch.device) -> Biases:
+    """The biases of the whole batch. slots: row -> slot."""
+    rows = np.empty(len(slots), np.int64)
+    rows[slots] = np.arange(len(slots))
+    biased, tokens, values = columns.biases()
+    index = torch.from_numpy(rows[biased]).to(device), torch.from_numpy(tokens).to(device)
+    return index, torch.from_numpy(values).to(device)
 
 
-def lists_few(asked: Record) -> bool:
-    """Whether there is a list of tokens, not empty and short enough to be packed with others."""
-    return asked.allowed is not None and 0 < asked.allowed.numel() <= LISTED
-
-
-def listed(records: dict[int, Record]) -> Listed:
-    """records: row -> record, all with a list, in ascending order of rows, at least one."""
-    lists = list(column(records, "allowed").values())
-    tokens = pad_sequence(lists, batch_first=True)
-    ended = torch.arange(tokens.shape[1]) >= torch.tensor([each.numel() for each in lists])[:, None]
-    return Listed(token_ids(records), tokens, ended, int(tokens.max()), cuts(records, np.arange(len(records))))
+def listed(asked: Packed, lists: dict[int, torch.Tensor]) -> Listed:
+    """asked: of the rows that have a list, one at least. lists: row -> its tokens, in ascending order of rows."""
+    tokens = pad_sequence(list(lists.values()), batch_first=True)
+    ended = torch.arange(tokens.shape[1]) >= torch.tensor([each.numel() for each in lists.values()])[:, None]
+    return Listed(token_ids(lists), tokens, ended, int(tokens.max()), cuts(asked, np.arange(len(lists))))
 
 
 def check_listed(asked: Listed, vocab: int) -> None:
@@ -318,25 +304,20 @@ def check_listed(asked: Listed, vocab: int) -> None:
         raise IndexError(f"token {asked.last} of allowed_token_ids is beyond the vocabulary of {vocab} tokens")
 
 
-def in_turn(records: dict[int, Record], device: torch.device) -> Turns:
-    """records: row -> record, in ascending order of rows."""
-    log_shares = column(records, "log_share")
-    return Turns(shares(log_shares, device) if log_shares else None, column(records, "k"), column(records, "p"))
+def in_turn(users: Users[Record], flags: Flags, device: torch.device) -> Turns:
+    """What the cuts of the batch are, each for itself."""
+    log_shares = states(users, has(flags, MIN_P), "log_share")
+    ks, ps = states(users, has(flags, TOP_K), "k"), states(users, has(flags, TOP_P), "p")
+    return Turns(shares(log_shares, device) if log_shares else None, ks, ps)
 
 
-def cuts(records: dict[int, Record], rows: TokenIds) -> Cuts:
-    """records: row -> record, at least one. rows: where they are cut, in ascending order."""
-    asked = records.values()
-    temperatures = float_values([1.0 if each.temperature is None else each.temperature for each in asked])
-    log_shares = float_values([MASKED if each.log_share is None else each.log_share for each in asked])
-    ps = np.array([math.inf if each.p is None else each.p for each in asked])
-    return Cuts(
-        rows,
-        torch.from_numpy(temperatures[:, None]),
-        torch.from_numpy(log_shares[:, None]),
-        token_ids([each.k or 0 for each in asked]),
-        torch.from_numpy(ps[:, None]),
-    )
+def cuts(asked: Packed, rows: TokenIds) -> Cuts:
+    """asked: of the rows that are cut, one at least. rows: where they stand, in ascending order."""
+
+    def column(name: str) -> torch.Tensor:
+        return torch.from_numpy(asked[name][:, None].copy())
+
+    return Cuts(rows, column("temperature"), column("log_share"), asked["k"].copy(), column("p"))
 
 
 def cut(logits: torch.Tensor, asked: Cuts) -> None:

@@ -128,6 +128,18 @@ class RaisesInValidation(MinP):
         raise KeyError("extra_args")
 
 
+class WrongOnOneDevice(MinP):
+    """Is on cpu:0 and nowhere else."""
+
+    def __init__(self, vllm_config: object, device: torch.device, is_pin_memory: bool) -> None:
+        if str(device) != "cpu:0":
+            raise ValueError(f"not on {device}")
+        super().__init__(vllm_config, device, is_pin_memory)
+
+    def apply(self, logits: torch.Tensor) -> torch.Tensor:
+        return super().apply(logits) + 1
+
+
 class Nested:
     class Inner(MinP):
         """A class inside a class."""

@@ -70,6 +70,14 @@ def test_a_validate_params_that_raises_is_a_violation_where_the_domain_is_known(
     assert "breaks VAL-ERROR" in result.stdout
 
 
+def test_a_processor_is_told_its_device_and_so_is_the_script_of_a_failure() -> None:
+    assert "raised ValueError: not on cpu" in refused("check", "subjects:WrongOnOneDevice", "--as", "min_p")
+    result = call("check", "subjects:WrongOnOneDevice", "--as", "min_p", "--device", "cpu:0")
+    assert result.exit_code == 1
+    assert "torch.set_default_device('cpu:0')" in result.stdout
+    assert "(config, torch.device('cpu:0'), False)" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -86,6 +94,9 @@ def test_a_validate_params_that_raises_is_a_violation_where_the_domain_is_known(
         (["--as", "min_p", "--oracle", "subjects:target_token"], "--as and --oracle both say what is right; give one"),
         (["--json", "no/such/folder/report.json"], "no/such/folder/report.json cannot be written"),
         (["--junit", "."], ". cannot be written"),
+        (["--device", "warp"], "there is no device 'warp' here: RuntimeError: "),
+        (["--device", "cuda:99"], "there is no device 'cuda:99' here: "),
+        (["--device", "meta"], "there is no device 'meta' here: "),
     ],
 )
 def test_an_option_that_cannot_be_met_is_one_line(options: list[str], says: str) -> None:
@@ -504,8 +515,9 @@ def test_a_should_that_a_producer_does_not_meet_is_shown_with_its_history() -> N
     ("arguments", "says"),
     [
         ((RIGHT,), f"{RIGHT} is not a producer: it has no step()"),
-        ((f"{PRODUCERS}:Elided", "--as", "min_p"), "--as, --oracle and --scope are for processors, not for producers"),
-        ((f"{PRODUCERS}:Elided", "--scope", "literal"), "--as, --oracle and --scope are for processors"),
+        ((f"{PRODUCERS}:Elided", "--as", "min_p"), "--scope and --device are for processors, not for producers"),
+        ((f"{PRODUCERS}:Elided", "--scope", "literal"), "--as, --oracle, --scope and --device are for processors"),
+        ((f"{PRODUCERS}:Elided", "--device", "cpu:0"), "--as, --oracle, --scope and --device are for processors"),
         ((f"{PRODUCERS}:Missing",), f"{PRODUCERS} has no Missing"),
     ],
 )

@@ -29,6 +29,7 @@ from logitsproc.optimized import (
     TemperatureLogitsProcessor,
     TopKLogitsProcessor,
     pipeline,
+    records,
     selection,
 )
 from logitsproc.optimized.selection import largest
@@ -155,7 +156,7 @@ def test_each_stage_alone(stage: str, vocab: int) -> None:
 @every_way
 def test_all_stages(monkeypatch: pytest.MonkeyPatch, vocab: int, size: int, most: int, layout: Any) -> None:
     monkeypatch.setattr(selection, "MOST", most)
-    monkeypatch.setattr(pipeline, "LISTED", 9 if most == 1 else 4096)
+    monkeypatch.setattr(records, "LISTED", 9 if most == 1 else 4096)
     monkeypatch.setattr(pipeline, "largest", partial(largest, size=size))
     monkeypatch.setattr(pipeline, "WIDE", 12)
     chance = random.Random(vocab * size + most)

@@ -26,7 +26,7 @@ from logitsproc.optimized.gpu.slots import (
     words,
 )
 from logitsproc.optimized.packing import token_ids
-from logitsproc.optimized.pipeline import Record, is_cut
+from logitsproc.optimized.records import Record, is_cut
 
 WIDE = 128
 """So many candidates are looked for in a row when how many stay depends on its logits."""

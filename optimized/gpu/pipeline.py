@@ -12,7 +12,7 @@ import triton
 from logitsproc import optimized
 from logitsproc.optimized.gpu import kernels
 from logitsproc.optimized.gpu.batch import ALL_STAGES, DeviceBatch, User
-from logitsproc.optimized.pipeline import Record
+from logitsproc.optimized.records import Record
 from logitsproc.optimized.table import BatchUpdate, Users
 
 BEFORE_VARIANT = kernels.ALLOWED.value | kernels.BANNED.value | kernels.BIASED.value

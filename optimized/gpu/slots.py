@@ -11,7 +11,7 @@ import numpy.typing as npt
 from logitsproc.optimized.bad_words import completing_tokens
 from logitsproc.optimized.gpu import kernels
 from logitsproc.optimized.packing import TokenIds
-from logitsproc.optimized.pipeline import Record
+from logitsproc.optimized.records import Record
 from logitsproc.optimized.seen import Seen, common_length
 
 Words = npt.NDArray[np.int32]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from logitsproc.optimized.bad_words import completing_tokens
-from logitsproc.optimized.pipeline import record
+from logitsproc.optimized.records import record
 
 Stage = Callable[[torch.Tensor], torch.Tensor]
 """logits, [rows, vocab] float32 -> logits."""

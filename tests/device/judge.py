@@ -31,6 +31,8 @@ KINDS = {
 }
 MODULE = "logitsproc.optimized.gpu"
 HOURS = 4 * 3600
+CALL = 300
+"""Limit on one call, in which kernels may have to be compiled."""
 CPU = "cpu"
 Judged = tuple[str, bool]
 """What is said of one subject, and whether it is conformant."""
@@ -52,7 +54,7 @@ def judge(name: str, device: str, histories: int) -> Judged:
         suite.TIERS["quick"] = suite.Tier(histories, histories, HOURS)
     subject = load_subject(f"{MODULE}:{name}", device=device)
     start = perf_counter()
-    report = suite.run(suite.Settings(subject, ALL[KINDS[name]], seconds=HOURS))
+    report = suite.run(suite.Settings(subject, ALL[KINDS[name]], seconds=HOURS, limit=CALL))
     lines = [verdict_line(report), f"  {evidence_line(report)}; {perf_counter() - start:.0f} s"]
     if report.failure is not None:
         lines.append(explain(report.failure, subject))

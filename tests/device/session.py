@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 MICROSECONDS = 1e6
 KERNELS = ("update", "scan", "select", "slow", "emit")
 BYTES = 4
-SECONDS = 240
+SECONDS = 300
 """Limit for the suite, and for the search for races."""
 NEAR = 1000
 """One of so many tokens of a row may be near enough to the edge of top-p that rounding decides."""
