@@ -27,9 +27,14 @@ def minimum(params: Any, prompt: list[int] | None, output: list[int]) -> Minimum
     return Minimum(params.min_tokens, output, token_ids(stops)) if stops else None
 
 
+def is_too_short(asked: Minimum) -> bool:
+    """PROC-PLACEHOLDER: whether the request does not have its min_tokens yet."""
+    return len(asked.output) < asked.min_tokens
+
+
 def too_short(minima: dict[int, Minimum]) -> list[int]:
-    """PROC-QUIET, PROC-PLACEHOLDER: the rows whose request does not have its min_tokens yet."""
-    return [row for row, (least, output, _) in minima.items() if len(output) < least]
+    """PROC-QUIET: the rows whose request does not have its min_tokens yet."""
+    return [row for row, each in minima.items() if is_too_short(each)]
 
 
 class MinTokensLogitsProcessor(Processor):

@@ -259,15 +259,14 @@ def plan(users: Users[Record], columns: Columns, custom: list[Any], invariant: l
     """users: those whose states are the columns'. custom: processors that see what every stage before them has done.
     invariant: those of them that see what min-p leaves, so that the cuts come in turn.
     """
-    live = np.array(users.table.live, np.bool_)
-    asked = columns.of(users.table.slots, live)
+    asked = columns.of(users.table.slots)
     flags = asked["flags"]
     shortened = has(flags, CUT) & (not invariant)
     few = shortened & has(flags, FEW) & (not custom)
     many = shortened & ~few
     divided = has(flags, DIVIDED) & ~shortened
     return Plan(
-        int(live.sum()) > int(has(flags, GREEDY).sum()),
+        sum(users.table.live) > int(has(flags, GREEDY).sum()),
         states(users, has(flags, ALLOWED) & ~few, "allowed"),
         states(users, has(flags, WORDS), "words"),
         states(users, has(flags, MINIMUM), "minimum"),

@@ -72,7 +72,12 @@ def record(params: Any, prompt: list[int] | None, output: list[int]) -> Record |
         None if greedy else top_k(params, prompt, output),
         None if greedy else top_p(params, prompt, output),
     )
-    return asked if greedy or any(stage is not None for stage in asked[1:]) else None
+    return asked if greedy or is_user(asked) else None
+
+
+def is_user(asked: Record) -> bool:
+    """Whether something is asked of a stage."""
+    return any(stage is not None for stage in asked[1:])
 
 
 def flags_of(asked: Record) -> int:
@@ -124,12 +129,10 @@ class Columns(dict[int, Record]):
         while len(self.packed) < slots:
             self.packed = np.concatenate([self.packed, np.zeros_like(self.packed)])
 
-    def of(self, slots: list[int], live: Mask) -> Packed:
-        """The columns of each row, in new memory, with no flag where there is no request. slots: row -> slot."""
+    def of(self, slots: list[int]) -> Packed:
+        """The columns of each row, without a flag where there is no request. slots: row -> slot."""
         self.make_room(len(slots))
-        rows = self.packed[slots]
-        rows["flags"][~live] = 0
-        return rows
+        return self.packed[slots]
 
     def biases(self) -> SlotBiases:
         """Every bias that is asked for; only what has changed is packed anew."""

@@ -12,6 +12,7 @@ import triton
 
 from logitsproc.optimized.gpu import kernels
 from logitsproc.optimized.gpu.slots import (
+    NO_COUNTS,
     Layout,
     Letter,
     Words,
@@ -46,6 +47,17 @@ class User(NamedTuple):
     row: int
     slot: int
     asked: Record
+
+
+class Demand(NamedTuple):
+    """The most that a request of the batch asks for, and how many slots there have to be. k: as it is asked for, which
+    may be more than a vocabulary. is_cut: whether any row is cut."""
+
+    slots: int
+    biases: int
+    bans: int
+    k: int
+    is_cut: bool
 
 
 class Sizes(NamedTuple):
@@ -84,6 +96,7 @@ class DeviceBatch:
         self.device = device
         self.capacity = max(slots, 1)
         self.users: list[User] = []
+        self.demand = demand_of([])
         self.held: dict[int, Record] = {}
         self.banned: dict[int, list[int]] = {}
         self.generation = 0
@@ -96,7 +109,7 @@ class DeviceBatch:
     def follow(self, users: list[User]) -> None:
         """PROC-STATE-DEPARTED: these requests are in the batch, and nothing is kept of others. users: in ascending
         order of rows."""
-        self.users = users
+        self.users, self.demand = users, demand_of(users)
         here = {user.slot: user.asked for user in users}
         self.held = {slot: asked for slot, asked in self.held.items() if here.get(slot) is asked}
         self.banned = {slot: banned for slot, banned in self.banned.items() if slot in self.held}
@@ -135,19 +148,17 @@ class DeviceBatch:
             counts = counts_of(asked.penalties.seen, dict.fromkeys(new), self.at.vocab)
         if not copies and counts is None:
             return None
-        return Letter(copies, np.empty((0, 2), np.int32) if counts is None else counts)
+        return Letter(copies, NO_COUNTS if counts is None else counts)
 
     def make_room(self, vocab: int) -> None:
         """Slots that hold what the requests ask for; larger ones are filled anew."""
-        biases = max((len(user.asked.bias.tokens) for user in self.users if user.asked.bias is not None), default=0)
-        banned = max((most_bans(user.asked) for user in self.users), default=0)
-        slots = 1 + max((user.slot for user in self.users), default=0)
-        at = self.at
+        at, (slots, biases, banned, *_) = self.at, self.demand
         if at is not None and at.vocab == vocab and slots <= self.capacity:
             if biases <= at.biases and banned <= at.bans:
                 return
             biases, banned = max(biases, at.biases), max(banned, at.bans)
-        self.capacity = max(self.capacity, 2 * slots if slots > self.capacity else slots)
+        if slots > self.capacity:
+            self.capacity = 2 * slots
         self.at = layout(vocab, roomy(biases), roomy(banned))
         self.slots = torch.zeros((self.capacity, self.at.size), dtype=torch.int32, device=self.device)
         self.held.clear()
@@ -181,7 +192,7 @@ class DeviceBatch:
         at, (rows, vocab) = self.at, logits.shape
         assert at is not None
         is_apart = out.data_ptr() != logits.data_ptr()
-        is_cutting = bool(stages & kernels.CUT.value) and any(is_cut(user.asked) for user in self.users)
+        is_cutting = bool(stages & kernels.CUT.value) and self.demand.is_cut
         sizes, groups = self.sizes(rows, vocab), words(vocab)
         scratch = self.scratch_for(rows, vocab, sizes)
         state = (self.slots, at.size, self.letterbox)
@@ -216,8 +227,7 @@ class DeviceBatch:
         scanned = min(64, groups)
         blocks = -(-words(vocab) // scanned)
         per_slice = -(-blocks // max(min(PROGRAMS // rows, blocks), 1))
-        wanted = max((min(user.asked.k, vocab) for user in self.users if user.asked.k is not None), default=0)
-        width = next((width for width in WIDTHS if 2 * wanted <= width), WIDTHS[-1])
+        width = next((width for width in WIDTHS if 2 * min(self.demand.k, vocab) <= width), WIDTHS[-1])
         slices = -(-blocks // per_slice)
         return Sizes(vocab, per_slice, slices, scanned, min(32, groups), min(16, groups), width)
 
@@ -239,6 +249,18 @@ def new_scratch(rows: int, vocab: int, sizes: Sizes, device: torch.device) -> Sc
     values = torch.empty((rows, sizes.width), dtype=torch.float32, device=device)
     kept = integers(rows, sizes.width), integers(rows, sizes.width), values
     return Scratch(integers(rows, words(vocab)), masses, *kept, integers(rows), integers(rows))
+
+
+def demand_of(users: list[User]) -> Demand:
+    """What these requests ask for."""
+    asked = [user.asked for user in users]
+    return Demand(
+        max((user.slot + 1 for user in users), default=0),
+        max((len(each.bias.tokens) for each in asked if each.bias is not None), default=0),
+        max(map(most_bans, asked), default=0),
+        max((each.k for each in asked if each.k is not None), default=0),
+        any(map(is_cut, asked)),
+    )
 
 
 def most_bans(asked: Record) -> int:

@@ -16,17 +16,18 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-ALLOWED = tl.constexpr(1)
-BANNED = tl.constexpr(2)
-BIASED = tl.constexpr(4)
-PENALISED = tl.constexpr(8)
-DIVIDED = tl.constexpr(16)
-MIN_P = tl.constexpr(32)
-TOP_K = tl.constexpr(64)
-TOP_P = tl.constexpr(128)
-LISTED = tl.constexpr(2 | 4)
-CUT = tl.constexpr(32 | 64 | 128)
-DENSE = tl.constexpr(1 | 8 | 16 | 32 | 64 | 128)
+from logitsproc.optimized import records
+
+ALLOWED = tl.constexpr(records.ALLOWED)
+BANNED = tl.constexpr(records.WORDS | records.MINIMUM)
+BIASED = tl.constexpr(records.BIAS)
+PENALISED = tl.constexpr(records.PENALTIES)
+DIVIDED = tl.constexpr(records.DIVIDED)
+MIN_P = tl.constexpr(records.MIN_P)
+TOP_K = tl.constexpr(records.TOP_K)
+TOP_P = tl.constexpr(records.TOP_P)
+CUT = tl.constexpr(records.CUT)
+DENSE = tl.constexpr(records.ALLOWED | records.PENALTIES | records.DIVIDED | records.CUT)
 
 FLAGS, TEMPERATURE, LOG_SHARE, REPETITION, FREQUENCY, PRESENCE, K, P = (tl.constexpr(place) for place in range(8))
 RECORD = tl.constexpr(16)

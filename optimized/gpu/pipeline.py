@@ -12,7 +12,7 @@ import triton
 from logitsproc import optimized
 from logitsproc.optimized.gpu import kernels
 from logitsproc.optimized.gpu.batch import ALL_STAGES, DeviceBatch, User
-from logitsproc.optimized.records import Record
+from logitsproc.optimized.records import Record, is_user, record
 from logitsproc.optimized.table import BatchUpdate, Users
 
 BEFORE_VARIANT = kernels.ALLOWED.value | kernels.BANNED.value | kernels.BIASED.value
@@ -33,7 +33,7 @@ def users_of(users: Users[Record]) -> list[User]:
     """The requests that ask for something, in ascending order of rows."""
     states = users.states
     standing = ((row, slot, states.get(slot)) for row, slot in users.table.occupied())
-    return [User(row, slot, asked) for row, slot, asked in standing if asked is not None and asked[1:] != NOTHING[1:]]
+    return [User(row, slot, asked) for row, slot, asked in standing if asked is not None and is_user(asked)]
 
 
 def run(batch: DeviceBatch, logits: torch.Tensor, stages: int = ALL_STAGES) -> None:
@@ -60,7 +60,7 @@ class Pipeline(optimized.Pipeline):
         """custom: processors that are built already; None for those that are installed and configured."""
         self.batch = new_batch(vllm_config, device)
         super().__init__(vllm_config, device, is_pin_memory, custom)
-        self.random = False
+        self.users = Users(record)
 
     def update_state(self, batch_update: BatchUpdate | None) -> None:
         """UPD-NONE, PROC-STATE-DEPARTED, PIPE-EACH, PIPE-SKIP: the batch as it is now; None says that it is as it was.
@@ -69,7 +69,6 @@ class Pipeline(optimized.Pipeline):
         """
         if batch_update is not None:
             self.users.follow(batch_update)
-            self.random = sum(self.users.table.live) > sum(asked.greedy for asked in self.users.states.values())
             self.batch.follow(users_of(self.users))
         for processor in self.custom:
             processor.update_state(batch_update)
@@ -90,10 +89,14 @@ class Pipeline(optimized.Pipeline):
         for processor in self.variant:
             logits = processor.apply(logits)
         run(self.batch, logits, BEFORE_INVARIANT)
-        for processor in self.invariant if self.random else ():
+        for processor in self.invariant if self.is_random() else ():
             logits = processor.apply(logits)
         run(self.batch, logits, AFTER_INVARIANT)
         return logits
+
+    def is_random(self) -> bool:
+        """PIPE-SKIP: whether a request is not greedy."""
+        return sum(self.users.table.live) > sum(asked.greedy for asked in self.users.states.values())
 
     def prepare(self, logits: torch.Tensor) -> None:
         """PROC-LIVE-OUTPUTS: brings what is new to the device. What follows of `apply`, without custom processors, are

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from logitsproc.optimized.bad_words import completing_tokens
 from logitsproc.optimized.gpu import kernels
+from logitsproc.optimized.min_tokens import is_too_short
 from logitsproc.optimized.packing import TokenIds
-from logitsproc.optimized.records import Record
+from logitsproc.optimized.records import TOP_K, Record, flags_of
 from logitsproc.optimized.seen import Seen, common_length
 
 Words = npt.NDArray[np.int32]
@@ -94,22 +95,6 @@ def mail(slots: Words, letters: dict[int, Letter]) -> Words:
     return np.concatenate([slots, copies_at, counts_at, np.array(copies, np.int32), *counts, *payload])
 
 
-def flags_of(asked: Record, vocab: int) -> int:
-    """The bits of the stages that a request asks for something, those for which the device has something to do."""
-    penalised = asked.penalties is not None
-    bits = {
-        kernels.ALLOWED: asked.allowed is not None,
-        kernels.BANNED: asked.words is not None or asked.minimum is not None,
-        kernels.BIASED: asked.bias is not None,
-        kernels.PENALISED: penalised,
-        kernels.DIVIDED: asked.temperature is not None,
-        kernels.MIN_P: asked.log_share is not None,
-        kernels.TOP_K: asked.k is not None and asked.k < vocab,
-        kernels.TOP_P: asked.p is not None,
-    }
-    return sum(bit.value for bit, is_set in bits.items() if is_set)
-
-
 def arrival(asked: Record, banned: TokenIds, at: Layout) -> Letter:
     """UPD-ADD: all that a slot holds of a request. banned: its tokens that are banned now.
 
@@ -131,10 +116,10 @@ def arrival(asked: Record, banned: TokenIds, at: Layout) -> Letter:
 
 
 def record_of(asked: Record, vocab: int) -> Words:
-    """The record: [RECORD] int32, floats by their bits."""
+    """TOPK-NEUTRAL: the record, [RECORD] int32, floats by their bits; a k for the whole vocabulary asks for nothing."""
     record = np.zeros(kernels.RECORD.value, np.int32)
     floats = record.view(np.float32)
-    record[kernels.FLAGS.value] = flags_of(asked, vocab)
+    record[kernels.FLAGS.value] = flags_of(asked)
     if asked.temperature is not None:
         floats[kernels.TEMPERATURE.value] = asked.temperature
     if asked.log_share is not None:
@@ -145,6 +130,8 @@ def record_of(asked: Record, vocab: int) -> Words:
         floats[kernels.PRESENCE.value] = asked.penalties.presence
     if asked.k is not None:
         record[kernels.K.value] = asked.k
+        if asked.k >= vocab:
+            record[kernels.FLAGS.value] &= ~TOP_K
     if asked.p is not None:
         floats[kernels.P.value] = asked.p
     return record
@@ -153,9 +140,8 @@ def record_of(asked: Record, vocab: int) -> Words:
 def banned_now(asked: Record) -> list[int]:
     """BAD-COMPLETE, MINTOK-BLOCK, PROC-LIVE-OUTPUTS: the tokens that are banned with the output as it is now."""
     tokens = [] if asked.words is None else completing_tokens(asked.words)
-    minimum = asked.minimum
-    if minimum is not None and len(minimum.output) < minimum.min_tokens:
-        tokens = tokens + minimum.stops.tolist()
+    if asked.minimum is not None and is_too_short(asked.minimum):
+        tokens = tokens + asked.minimum.stops.tolist()
     return tokens
 
 

@@ -15,20 +15,11 @@ from typing import Annotated
 
 import typer
 
-KINDS = {
-    "AllowedTokenIdsLogitsProcessor": "allowed_token_ids",
-    "BadWordsLogitsProcessor": "bad_words",
-    "MinTokensLogitsProcessor": "min_tokens",
-    "LogitBiasLogitsProcessor": "logit_bias",
-    "RepetitionPenaltyLogitsProcessor": "repetition_penalty",
-    "FrequencyPenaltyLogitsProcessor": "frequency_penalty",
-    "PresencePenaltyLogitsProcessor": "presence_penalty",
-    "TemperatureLogitsProcessor": "temperature",
-    "MinPLogitsProcessor": "min_p",
-    "TopKLogitsProcessor": "top_k",
-    "TopPLogitsProcessor": "top_p",
-    "Pipeline": "pipeline",
-}
+from logitsproc.conformance.kinds import KINDS as TRANSFORMATIONS
+from logitsproc.optimized.pipeline import STAGES
+
+KINDS = dict(zip((stage.__name__ for stage in STAGES), TRANSFORMATIONS, strict=False)) | {"Pipeline": "pipeline"}
+"""class -> what it is judged as."""
 MODULE = "logitsproc.optimized.gpu"
 HOURS = 4 * 3600
 CALL = 300
@@ -48,13 +39,12 @@ def judge(name: str, device: str, histories: int) -> Judged:
     from logitsproc.conformance import suite
     from logitsproc.conformance.bindings import load_subject
     from logitsproc.conformance.explanation import evidence_line, explain, verdict_line
-    from logitsproc.conformance.kinds import KINDS as ALL
 
     if histories:
         suite.TIERS["quick"] = suite.Tier(histories, histories, HOURS)
     subject = load_subject(f"{MODULE}:{name}", device=device)
     start = perf_counter()
-    report = suite.run(suite.Settings(subject, ALL[KINDS[name]], seconds=HOURS, limit=CALL))
+    report = suite.run(suite.Settings(subject, TRANSFORMATIONS[KINDS[name]], seconds=HOURS, limit=CALL))
     lines = [verdict_line(report), f"  {evidence_line(report)}; {perf_counter() - start:.0f} s"]
     if report.failure is not None:
         lines.append(explain(report.failure, subject))

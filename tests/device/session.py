@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -17,6 +17,7 @@ import numpy as np
 import torch
 import triton
 import workload
+from results import table
 
 from logitsproc.conformance.bindings import plain_binding
 from logitsproc.conformance.interface import host_config
@@ -262,24 +263,20 @@ class Session:
         """Microseconds, and how many times the copy a whole is; without a GPU what ran, and no times."""
         unit = "microseconds, medians, graph replay" if self.is_gpu else "interpreted, so no times"
         wholes = [cell for name in ("in place", "apart", "eager") for cell in (name, "x copy")]
-        head = ["rows", "vocab", "logits", "copy", *KERNELS, *wholes, "host"]
-        lines = [f"{self.environment()}; {unit}", "", line(head), "|" + "---:|" * len(head)]
+        head = ["logits", "rows", "vocab", "copy", *KERNELS, *wholes, "host"]
+        rows = []
         for each in self.measured:
             times = [each.copied, *(each.kernels[name] for name in KERNELS)]
             for whole in (each.in_place, each.apart, each.eagerly):
                 times += [whole, whole / each.copied / MICROSECONDS]
             cells = [f"{time * MICROSECONDS:,.2f}" if self.is_gpu else "ran" for time in (*times, each.host)]
-            lines.append(line([str(each.rows), str(each.vocab), each.kind, *cells]))
+            rows.append([each.kind, each.rows, each.vocab, *cells])
+        lines = [f"{self.environment()}; {unit}", "", table(head, rows)]
         if self.is_gpu and self.measured:
             last = self.measured[-1]
             rate = 2 * BYTES * last.rows * last.vocab / last.copied / 1e9
             lines += ["", f"The copy at {last.rows} x {last.vocab} moves {rate:,.0f} GB/s."]
         return "\n".join(lines)
-
-
-def line(cells: Iterable[str]) -> str:
-    """A line of a table."""
-    return "| " + " | ".join(cells) + " |"
 
 
 def copying(source: torch.Tensor, destination: torch.Tensor) -> Callable[[], object]:
