@@ -6,7 +6,7 @@ All three read the same counts, so they are one gather, one formula and one scat
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from logitsproc.optimized.packing import float_values, token_ids
+from logitsproc.optimized.packing import TokenIds, float_values, token_ids
 from logitsproc.optimized.seen import Seen
 
 
@@ -73,7 +73,15 @@ def penalise(logits: torch.Tensor, users: dict[int, Penalties]) -> None:
 
     logits: [rows, vocab] float32, of any strides, changed in place. users: row -> penalties, not empty.
     """
-    entries = seen_entries(users, logits.shape[1], logits.device)
+    penalise_rows(logits, token_ids(users), users.values())
+
+
+def penalise_rows(logits: torch.Tensor, rows: TokenIds, asked: Collection[Penalties]) -> None:
+    """REP-OTHERS, FREQ-OTHERS, PRES-OTHERS: repetition, then frequency, then presence, each rounded to float32.
+
+    logits: [rows, vocab] float32, of any strides, changed in place. rows: where each of these requests stands.
+    """
+    entries = seen_entries(rows, asked, logits.shape[1], logits.device)
     index = entries.rows, entries.tokens
     logits.index_put_(index, lowered(scaled(logits[index], entries), entries))
 
@@ -91,19 +99,18 @@ def lowered(values: torch.Tensor, entries: Entries) -> torch.Tensor:
     return torch.where(entries.counts > 0, less, values)
 
 
-def seen_entries(users: dict[int, Penalties], vocab: int, device: torch.device) -> Entries:
+def seen_entries(rows: TokenIds, asked: Collection[Penalties], vocab: int, device: torch.device) -> Entries:
     """PROC-LIVE-OUTPUTS, PROC-PLACEHOLDER: an entry for every token that is seen now and is in the vocabulary.
 
-    users: row -> penalties, not empty.
+    rows: where each of these requests stands, one at least.
     """
-    asked = users.values()
     seen = [each.seen for each in asked]
     for each in seen:
         each.follow()
     sizes = [len(each.tokens) for each in seen]
     tokens = np.frombuffer(joined(each.tokens for each in seen), np.int64)
     columns: list[npt.NDArray[Any]] = [
-        np.repeat(token_ids(users), sizes),
+        np.repeat(rows, sizes),
         tokens,
         np.frombuffer(joined(each.counts for each in seen), np.float32),
         np.repeat(float_values([each.repetition for each in asked]), sizes),

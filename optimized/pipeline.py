@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
@@ -24,26 +24,23 @@ from logitsproc.optimized.logit_bias import Biases, LogitBiasLogitsProcessor, ad
 from logitsproc.optimized.min_p import MinPLogitsProcessor, Shares, edges, keep_probable, mask_rows, shares
 from logitsproc.optimized.min_tokens import Minimum, MinTokensLogitsProcessor, too_short
 from logitsproc.optimized.packing import MASKED, Index, TokenIds, pack, token_ids
-from logitsproc.optimized.penalties import Penalties, penalise
+from logitsproc.optimized.penalties import Penalties, penalise_rows
 from logitsproc.optimized.presence_penalty import PresencePenaltyLogitsProcessor
 from logitsproc.optimized.records import (
     ALLOWED,
-    BIAS,
     CUT,
     DIVIDED,
     FEW,
     GREEDY,
     MIN_P,
-    MINIMUM,
-    PENALTIES,
     TOP_K,
     TOP_P,
-    WORDS,
     Columns,
     Flags,
     Mask,
     Packed,
     Record,
+    SlotBiases,
     record,
 )
 from logitsproc.optimized.repetition_penalty import RepetitionPenaltyLogitsProcessor
@@ -77,7 +74,7 @@ STAGES = (
     TopPLogitsProcessor,
 )
 Bans = tuple[dict[int, list[int]], list[int]]
-"""row -> tokens that would complete a bad word, and the rows that are too short."""
+"""slot -> tokens that would complete a bad word, and the slots of the requests that are too short."""
 
 
 class Cuts(NamedTuple):
@@ -118,16 +115,20 @@ class Turns(NamedTuple):
 class Plan(NamedTuple):
     """What the stages have to do with the batch as it is: row -> what its request asks for, or packed for all rows.
 
-    random: whether a request is not greedy. divided: the rows that are only divided. cuts, listed: None without rows.
-    turns: None unless the cuts come in turn, and then there are no others.
+    random: whether a request is not greedy. rows: slot -> row. words, minima: slot -> what its request asks for.
+    penalised, penalties: the rows of the requests that ask for penalties, and what they ask for. divided: the rows that
+    are only divided. cuts, listed: None without rows. turns: None unless the cuts come in turn, and then there are no
+    others.
     """
 
     random: bool
+    rows: TokenIds
     allowed: dict[int, torch.Tensor]
     words: dict[int, BadWords]
     minima: dict[int, Minimum]
     biases: Biases | None
-    penalties: dict[int, Penalties]
+    penalised: TokenIds
+    penalties: Collection[Penalties]
     divided: list[Run]
     cuts: Cuts | None
     listed: Listed | None
@@ -148,8 +149,7 @@ class Pipeline:
         self.variant = list(compress(self.custom, map(operator.not_, invariant)))
         self.users = Users(record)
         self.users.states = self.columns = Columns()
-        self.plan = self.nothing = self.planned()
-        self.is_planned = True
+        self.plan: Plan | None = None
         self.banned: Bans = {}, []
         self.index: Index | None = None
         self.masked = torch.tensor(MASKED, device=device)
@@ -171,7 +171,7 @@ class Pipeline:
         """
         if batch_update is not None:
             self.users.follow(batch_update)
-            self.plan, self.is_planned = self.nothing, False
+            self.plan = None
             self.banned = {}, []
         for processor in self.custom:
             processor.update_state(batch_update)
@@ -183,53 +183,44 @@ class Pipeline:
         logits: [rows, vocab], of any strides, on the CPU. float32 is changed in place, another dtype is converted.
         Raises IndexError for a token beyond the vocabulary.
         """
-        if not self.is_planned:
-            self.plan, self.is_planned = self.planned(), True
-        if self.plan.listed is not None:
-            check_listed(self.plan.listed, logits.shape[1])
-        logits = self.edit(logits.to(torch.float32))
-        if not self.plan.random:
+        plan = self.plan = self.plan or self.planned()
+        if plan.listed is not None:
+            check_listed(plan.listed, logits.shape[1])
+        logits = self.edit(logits.to(torch.float32), plan)
+        if not plan.random:
             return logits
-        divide(logits, self.plan.divided)
-        return self.draw(logits) if self.plan.turns is None else self.draw_in_turn(logits, self.plan.turns)
+        divide(logits, plan.divided)
+        return draw(logits, plan) if plan.turns is None else self.draw_in_turn(logits, plan.turns)
 
     def planned(self) -> Plan:
         """PIPE-GREEDY, PIPE-SKIP: what the stages have to do with the batch as it is."""
         return plan(self.users, self.columns, self.custom, self.invariant, self.device)
 
-    def edit(self, logits: torch.Tensor) -> torch.Tensor:
+    def edit(self, logits: torch.Tensor, plan: Plan) -> torch.Tensor:
         """PIPE-ORDER, PIPE-RETURNED: what every request gets, greedy ones too."""
-        keep_allowed(logits, self.plan.allowed)
-        self.ban(logits)
-        if self.plan.biases is not None:
-            add_biases(logits, self.plan.biases)
+        keep_allowed(logits, plan.allowed)
+        self.ban(logits, plan)
+        if plan.biases is not None:
+            add_biases(logits, plan.biases)
         for processor in self.variant:
             logits = processor.apply(logits)
-        if self.plan.penalties:
-            penalise(logits, self.plan.penalties)
+        if plan.penalties:
+            penalise_rows(logits, plan.penalised, plan.penalties)
         return logits
 
-    def ban(self, logits: torch.Tensor) -> None:
+    def ban(self, logits: torch.Tensor, plan: Plan) -> None:
         """BAD-COMPLETE, MINTOK-BLOCK: -inf for what would complete a bad word and for stop tokens that come too early.
 
         Which tokens that are is packed anew only when it has changed.
         """
-        banned, blocked = completing(self.plan.words), too_short(self.plan.minima)
+        banned, blocked = completing(plan.words), too_short(plan.minima)
         if not banned and not blocked:
             return
         if (banned, blocked) != self.banned:
-            tokens = [*map(token_ids, banned.values()), *(self.plan.minima[row].stops for row in blocked)]
-            self.index = pack([*banned, *blocked], tokens, self.device)
+            tokens = [*map(token_ids, banned.values()), *(plan.minima[slot].stops for slot in blocked)]
+            self.index = pack(plan.rows[[*banned, *blocked]], tokens, self.device)
             self.banned = banned, blocked
         logits.index_put_(self.index, self.masked)
-
-    def draw(self, logits: torch.Tensor) -> torch.Tensor:
-        """PIPE-GREEDY: temperature, min-p, top-k and top-p at once, of the rows that are cut."""
-        if self.plan.cuts is not None:
-            cut(logits, self.plan.cuts)
-        if self.plan.listed is not None:
-            cut_listed(logits, self.plan.listed)
-        return logits
 
     def draw_in_turn(self, logits: torch.Tensor, turns: Turns) -> torch.Tensor:
         """PIPE-ORDER, PIPE-RETURNED, PIPE-GREEDY: min-p, custom processors, top-k and top-p, after the temperature."""
@@ -240,6 +231,15 @@ class Pipeline:
         keep_largest(logits, turns.ks)
         keep_nucleus(logits, turns.ps)
         return logits
+
+
+def draw(logits: torch.Tensor, plan: Plan) -> torch.Tensor:
+    """PIPE-GREEDY: temperature, min-p, top-k and top-p at once, of the rows that are cut."""
+    if plan.cuts is not None:
+        cut(logits, plan.cuts)
+    if plan.listed is not None:
+        cut_listed(logits, plan.listed)
+    return logits
 
 
 def has(flags: Flags, bit: int) -> Mask:
@@ -259,7 +259,11 @@ def plan(users: Users[Record], columns: Columns, custom: list[Any], invariant: l
     """users: those whose states are the columns'. custom: processors that see what every stage before them has done.
     invariant: those of them that see what min-p leaves, so that the cuts come in turn.
     """
-    asked = columns.of(users.table.slots)
+    columns.pack(len(users.table.slots))
+    slots = token_ids(users.table.slots)
+    rows = np.empty_like(slots)
+    rows[slots] = np.arange(len(slots))
+    asked = columns.numbers[slots]
     flags = asked["flags"]
     shortened = has(flags, CUT) & (not invariant)
     few = shortened & has(flags, FEW) & (not custom)
@@ -267,11 +271,13 @@ def plan(users: Users[Record], columns: Columns, custom: list[Any], invariant: l
     divided = has(flags, DIVIDED) & ~shortened
     return Plan(
         sum(users.table.live) > int(has(flags, GREEDY).sum()),
+        rows,
         states(users, has(flags, ALLOWED) & ~few, "allowed"),
-        states(users, has(flags, WORDS), "words"),
-        states(users, has(flags, MINIMUM), "minimum"),
-        biases_of(columns, users.table.slots, device) if has(flags, BIAS).any() else None,
-        states(users, has(flags, PENALTIES), "penalties"),
+        columns.words,
+        columns.minima,
+        biases_of(columns.biases, rows, device) if len(columns.biases.slots) else None,
+        rows[token_ids(columns.penalties)],
+        columns.penalties.values(),
         runs(states(users, divided, "temperature"), device),
         cuts(asked[many], np.flatnonzero(many)) if many.any() else None,
         listed(asked[few], states(users, few, "allowed")) if few.any() else None,
@@ -279,13 +285,10 @@ def plan(users: Users[Record], columns: Columns, custom: list[Any], invariant: l
     )
 
 
-def biases_of(columns: Columns, slots: list[int], device: torch.device) -> Biases:
-    """The biases of the whole batch. slots: row -> slot."""
-    rows = np.empty(len(slots), np.int64)
-    rows[slots] = np.arange(len(slots))
-    biased, tokens, values = columns.biases()
-    index = torch.from_numpy(rows[biased]).to(device), torch.from_numpy(tokens).to(device)
-    return index, torch.from_numpy(values).to(device)
+def biases_of(biased: SlotBiases, rows: TokenIds, device: torch.device) -> Biases:
+    """The biases of the whole batch. rows: slot -> row."""
+    index = torch.from_numpy(rows[biased.slots]).to(device), torch.from_numpy(biased.tokens).to(device)
+    return index, torch.from_numpy(biased.values).to(device)
 
 
 def listed(asked: Packed, lists: dict[int, torch.Tensor]) -> Listed:

@@ -35,9 +35,12 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Record(NamedTuple):
-    """What one request asks of each stage, None where that is nothing; a greedy one asks nothing of the last four."""
+    """What one request asks of each stage, None where that is nothing; a greedy one asks nothing of the last four.
 
-    greedy: bool
+    flags: the bits of what is asked for.
+    """
+
+    flags: int
     allowed: torch.Tensor | None
     words: BadWords | None
     minimum: Minimum | None
@@ -47,6 +50,10 @@ class Record(NamedTuple):
     log_share: float | None
     k: int | None
     p: float | None
+
+
+STAGE_BITS = ALLOWED, WORDS, MINIMUM, BIAS, PENALTIES, DIVIDED, MIN_P, TOP_K, TOP_P
+"""Of the fields of a record, in their order."""
 
 
 class SlotBiases(NamedTuple):
@@ -60,8 +67,7 @@ class SlotBiases(NamedTuple):
 def record(params: Any, prompt: list[int] | None, output: list[int]) -> Record | None:
     """TEMP-GREEDY, PIPE-GREEDY: what the request asks for, or None for a random one that asks for nothing."""
     greedy = params.temperature < GREEDY_BELOW
-    asked = Record(
-        greedy,
+    asked = (
         allowed_tokens(params, prompt, output),
         bad_words(params, prompt, output),
         minimum(params, prompt, output),
@@ -72,82 +78,90 @@ def record(params: Any, prompt: list[int] | None, output: list[int]) -> Record |
         None if greedy else top_k(params, prompt, output),
         None if greedy else top_p(params, prompt, output),
     )
-    return asked if greedy or is_user(asked) else None
+    flags = flags_of(asked) | (GREEDY if greedy else 0)
+    return Record(flags, *asked) if flags else None
 
 
-def is_user(asked: Record) -> bool:
-    """Whether something is asked of a stage."""
-    return any(stage is not None for stage in asked[1:])
+def flags_of(asked: tuple[Any, ...]) -> int:
+    """The bits of what is asked for. asked: the fields of a record, without its flags."""
+    flags = 0
+    for bit, stage in zip(STAGE_BITS, asked, strict=True):
+        if stage is not None:
+            flags |= bit
+    return flags | FEW if flags & ALLOWED and 0 < asked[0].numel() <= LISTED else flags
 
 
-def flags_of(asked: Record) -> int:
-    """The bits of what is asked for."""
-    is_few = asked.allowed is not None and 0 < asked.allowed.numel() <= LISTED
-    bits = (asked.greedy, asked.allowed is not None, is_few, *(stage is not None for stage in asked[2:]))
-    return sum(1 << bit for bit, is_set in enumerate(bits) if is_set)
-
-
-def is_cut(asked: Record) -> bool:
-    """Whether min-p, top-k or top-p may mask a token."""
-    return asked.log_share is not None or asked.k is not None or asked.p is not None
+def packed(asked: Record | None) -> tuple[int, int, float, float, float]:
+    """The columns of a record, neutral where a request does not ask for them; all 0 where there is none."""
+    if asked is None:
+        return 0, 0, 0.0, 0.0, 0.0
+    heat = 1.0 if asked.temperature is None else asked.temperature
+    share = MASKED if asked.log_share is None else asked.log_share
+    return asked.flags, asked.k or 0, math.inf if asked.p is None else asked.p, heat, share
 
 
 class Columns(dict[int, Record]):
-    """slot -> record, and beside them, by slot too, what is packed for whole batches: numbers, neutral where a request
-    does not ask for them (temperature 1, share -inf, k 0, p inf), and biases.
+    """slot -> record, and what whole batches are packed from, by slot too: numbers, neutral where a request does not
+    ask for them (temperature 1, share -inf, k 0, p inf), biases, and what is read anew at every `apply`.
 
-    A record is written once, when its request comes, so that the work of an update is what it changes.
+    The work is what an update changes: it is told here by slot, and `pack` brings the rest up to it.
+
+    words, minima, penalties: slot -> what is asked. numbers: [slots] of COLUMNS, without a flag where no request is.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.packed: Packed = np.zeros(ROOM, COLUMNS)
-        self.biased = SlotBiases(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
-        self.restless: set[int] = set()
+        self.numbers: Packed = np.zeros(ROOM, COLUMNS)
+        self.biases = SlotBiases(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+        self.words: dict[int, BadWords] = {}
+        self.minima: dict[int, Minimum] = {}
+        self.penalties: dict[int, Penalties] = {}
+        self.changed: set[int] = set()
 
     def __setitem__(self, slot: int, asked: Record) -> None:
         """UPD-ADD: what a slot's request asks for."""
-        self.make_room(slot + 1)
         super().__setitem__(slot, asked)
-        share = MASKED if asked.log_share is None else asked.log_share
-        heat = 1.0 if asked.temperature is None else asked.temperature
-        self.packed[slot] = flags_of(asked), asked.k or 0, math.inf if asked.p is None else asked.p, heat, share
-        if asked.bias is not None:
-            self.restless.add(slot)
+        self.changed.add(slot)
 
     def pop(self, slot: int, default: Any = None) -> Any:
         """PROC-STATE-DEPARTED: nothing is asked for in this slot."""
-        gone = super().pop(slot, default)
-        if gone is not default:
-            self.packed[slot] = 0
-            if gone.bias is not None:
-                self.restless.add(slot)
-        return gone
+        self.changed.add(slot)
+        return super().pop(slot, default)
 
-    def make_room(self, slots: int) -> None:
-        """Room for so many slots."""
-        while len(self.packed) < slots:
-            self.packed = np.concatenate([self.packed, np.zeros_like(self.packed)])
+    def pack(self, slots: int) -> None:
+        """Brings all that is packed up to the records. slots: how many the batch has."""
+        while len(self.numbers) < slots:
+            self.numbers = np.concatenate([self.numbers, np.zeros_like(self.numbers)])
+        if not self.changed:
+            return
+        changed = {slot: self.get(slot) for slot in self.changed}
+        self.numbers[list(changed)] = np.array(list(map(packed, changed.values())), COLUMNS)
+        for slot, asked in changed.items():
+            put(self.words, slot, asked and asked.words)
+            put(self.minima, slot, asked and asked.minimum)
+            put(self.penalties, slot, asked and asked.penalties)
+        self.pack_biases({slot: asked.bias for slot, asked in changed.items() if asked and asked.bias})
+        self.changed.clear()
 
-    def of(self, slots: list[int]) -> Packed:
-        """The columns of each row, without a flag where there is no request. slots: row -> slot."""
-        self.make_room(len(slots))
-        return self.packed[slots]
+    def pack_biases(self, new: dict[int, Bias]) -> None:
+        """Of the changed slots the old biases are dropped and these put there."""
+        old = self.biases
+        if not new and not len(old.slots):
+            return
+        stays = np.ones(len(self.numbers), np.bool_)
+        stays[list(self.changed)] = False
+        kept = stays[old.slots]
+        slots = [np.full(len(each.tokens), slot) for slot, each in new.items()]
+        self.biases = SlotBiases(
+            np.concatenate([old.slots[kept], *slots]),
+            np.concatenate([old.tokens[kept], *(each.tokens for each in new.values())]),
+            np.concatenate([old.values[kept], *(each.values for each in new.values())]),
+        )
 
-    def biases(self) -> SlotBiases:
-        """Every bias that is asked for; only what has changed is packed anew."""
-        if self.restless:
-            changed = np.zeros(len(self.packed), np.bool_)
-            changed[list(self.restless)] = True
-            stays = ~changed[self.biased.slots]
-            asked = {slot: self[slot].bias for slot in self.restless if slot in self}
-            new = {slot: each for slot, each in asked.items() if each is not None}
-            old = self.biased
-            slots = [np.full(len(each.tokens), slot) for slot, each in new.items()]
-            self.biased = SlotBiases(
-                np.concatenate([old.slots[stays], *slots]),
-                np.concatenate([old.tokens[stays], *(each.tokens for each in new.values())]),
-                np.concatenate([old.values[stays], *(each.values for each in new.values())]),
-            )
-            self.restless.clear()
-        return self.biased
+
+def put(states: dict[int, Any], slot: int, state: Any) -> None:
+    """What a stage keeps for a slot, or that it keeps nothing."""
+    if state is None:
+        states.pop(slot, None)
+    else:
+        states[slot] = state

@@ -15,10 +15,12 @@ class Seen:
     >>> output = [7, 9, 7]
     >>> seen = Seen([5], output)
     >>> seen.follow()
+    [7, 9, 7]
     >>> list(seen.tokens), list(seen.counts)
     ([5, 7, 9], [0.0, 2.0, 1.0])
     >>> output[1:] = [5]
     >>> seen.follow()
+    [9, 7, 5]
     >>> list(seen.tokens), list(seen.counts)
     ([5, 7], [1.0, 1.0])
     """
@@ -31,17 +33,20 @@ class Seen:
         self.prompted = len(self.tokens)
         self.counts = array("f", bytes(4 * self.prompted))
 
-    def follow(self) -> None:
-        """PROC-LIVE-OUTPUTS, PROC-PLACEHOLDER, PROC-SHRINK: counts the output as it is now.
+    def follow(self) -> list[int]:
+        """PROC-LIVE-OUTPUTS, PROC-PLACEHOLDER, PROC-SHRINK: counts the output as it is now; gives the tokens that were
+        taken back and those that were counted.
 
         What was counted and is no longer there is taken back from the end, so the work beyond one comparison of lists
         is what changed.
         """
         kept = common_length(self.counted, self.output)
-        while len(self.counted) > kept:
+        gone, new = self.counted[kept:], self.output[kept:]
+        for _ in gone:
             self.take_back()
-        for token in self.output[kept:]:
+        for token in new:
             self.count(token)
+        return gone + new
 
     def count(self, token: int) -> None:
         """FREQ-OUTPUTS, PRES-OUTPUTS: the output has the token once more."""

@@ -20,14 +20,13 @@ from logitsproc.optimized.gpu.slots import (
     banned_now,
     bans,
     counts_of,
-    follow,
     layout,
     mail,
     roomy,
     words,
 )
 from logitsproc.optimized.packing import token_ids
-from logitsproc.optimized.records import Record, is_cut
+from logitsproc.optimized.records import CUT, Record
 
 WIDE = 128
 """So many candidates are looked for in a row when how many stay depends on its logits."""
@@ -144,7 +143,7 @@ class DeviceBatch:
         if (banned := banned_now(asked)) != self.banned[slot]:
             copies.append(bans(token_ids(banned), self.at))
             self.banned[slot] = banned
-        if asked.penalties is not None and (new := follow(asked.penalties.seen)):
+        if asked.penalties is not None and (new := asked.penalties.seen.follow()):
             counts = counts_of(asked.penalties.seen, dict.fromkeys(new), self.at.vocab)
         if not copies and counts is None:
             return None
@@ -259,7 +258,7 @@ def demand_of(users: list[User]) -> Demand:
         max((len(each.bias.tokens) for each in asked if each.bias is not None), default=0),
         max(map(most_bans, asked), default=0),
         max((each.k for each in asked if each.k is not None), default=0),
-        any(map(is_cut, asked)),
+        any(each.flags & CUT for each in asked),
     )
 
 

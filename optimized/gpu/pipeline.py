@@ -12,13 +12,13 @@ import triton
 from logitsproc import optimized
 from logitsproc.optimized.gpu import kernels
 from logitsproc.optimized.gpu.batch import ALL_STAGES, DeviceBatch, User
-from logitsproc.optimized.records import Record, is_user, record
+from logitsproc.optimized.records import GREEDY, Record, flags_of, record
 from logitsproc.optimized.table import BatchUpdate, Users
 
 BEFORE_VARIANT = kernels.ALLOWED.value | kernels.BANNED.value | kernels.BIASED.value
 BEFORE_INVARIANT = kernels.PENALISED.value | kernels.DIVIDED.value | kernels.MIN_P.value
 AFTER_INVARIANT = kernels.TOP_K.value | kernels.TOP_P.value
-NOTHING = Record(False, *(None,) * (len(Record._fields) - 1))
+NOTHING = Record(0, *(None,) * (len(Record._fields) - 1))
 """What a request asks for that asks for nothing."""
 
 
@@ -33,7 +33,7 @@ def users_of(users: Users[Record]) -> list[User]:
     """The requests that ask for something, in ascending order of rows."""
     states = users.states
     standing = ((row, slot, states.get(slot)) for row, slot in users.table.occupied())
-    return [User(row, slot, asked) for row, slot, asked in standing if asked is not None and is_user(asked)]
+    return [User(row, slot, asked) for row, slot, asked in standing if asked and asked.flags & ~GREEDY]
 
 
 def run(batch: DeviceBatch, logits: torch.Tensor, stages: int = ALL_STAGES) -> None:
@@ -96,7 +96,7 @@ class Pipeline(optimized.Pipeline):
 
     def is_random(self) -> bool:
         """PIPE-SKIP: whether a request is not greedy."""
-        return sum(self.users.table.live) > sum(asked.greedy for asked in self.users.states.values())
+        return sum(self.users.table.live) > sum(bool(asked.flags & GREEDY) for asked in self.users.states.values())
 
     def prepare(self, logits: torch.Tensor) -> None:
         """PROC-LIVE-OUTPUTS: brings what is new to the device. What follows of `apply`, without custom processors, are
@@ -124,7 +124,10 @@ class OneStage:
     def record(self, params: Any, prompt: list[int] | None, output: list[int]) -> Record | None:
         """A record of what the stage keeps of a request, or None for a request that does not use it."""
         state = self.state_of(params, prompt, output)
-        return None if state is None else NOTHING._replace(**{self.field: state})
+        if state is None:
+            return None
+        asked = NOTHING._replace(**{self.field: state})
+        return asked._replace(flags=flags_of(asked[1:]))
 
     def update_state(self, batch_update: BatchUpdate | None) -> None:
         """UPD-NONE, PROC-STATE-DEPARTED: the batch as it is now; None says that it is as it was."""

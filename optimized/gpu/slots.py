@@ -12,8 +12,8 @@ from logitsproc.optimized.bad_words import completing_tokens
 from logitsproc.optimized.gpu import kernels
 from logitsproc.optimized.min_tokens import is_too_short
 from logitsproc.optimized.packing import TokenIds
-from logitsproc.optimized.records import TOP_K, Record, flags_of
-from logitsproc.optimized.seen import Seen, common_length
+from logitsproc.optimized.records import TOP_K, Record
+from logitsproc.optimized.seen import Seen
 
 Words = npt.NDArray[np.int32]
 WORD: int = kernels.GROUP.value
@@ -119,7 +119,7 @@ def record_of(asked: Record, vocab: int) -> Words:
     """TOPK-NEUTRAL: the record, [RECORD] int32, floats by their bits; a k for the whole vocabulary asks for nothing."""
     record = np.zeros(kernels.RECORD.value, np.int32)
     floats = record.view(np.float32)
-    record[kernels.FLAGS.value] = flags_of(asked)
+    record[kernels.FLAGS.value] = asked.flags
     if asked.temperature is not None:
         floats[kernels.TEMPERATURE.value] = asked.temperature
     if asked.log_share is not None:
@@ -157,23 +157,6 @@ def counts_of(seen: Seen, tokens: Iterable[int], vocab: int) -> Words:
     places = [seen.places.get(token) for token in named]
     counts = [0 if at is None else 2 * int(seen.counts[at]) + (at < seen.prompted) for at in places]
     return np.array([named, counts], np.int32).T
-
-
-def follow(seen: Seen) -> list[int]:
-    """PROC-LIVE-OUTPUTS, PROC-SHRINK: counts the output as it is now; gives the tokens that were taken back or counted.
-
-    >>> seen = Seen([5], output := [7, 9])
-    >>> follow(seen)
-    [7, 9]
-    >>> output[1:] = [5, 5]
-    >>> follow(seen)
-    [9, 5, 5]
-    """
-    kept = common_length(seen.counted, seen.output)
-    changed = seen.counted[kept:] + seen.output[kept:]
-    if changed:
-        seen.follow()
-    return changed
 
 
 def within(tokens: TokenIds, vocab: int) -> TokenIds:
