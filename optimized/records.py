@@ -104,7 +104,8 @@ class Columns(dict[int, Record]):
     """slot -> record, and what whole batches are packed from, by slot too: numbers, neutral where a request does not
     ask for them (temperature 1, share -inf, k 0, p inf), biases, and what is read anew at every `apply`.
 
-    The work is what an update changes: it is told here by slot, and `pack` brings the rest up to it.
+    A slot is written when its request comes and when it is gone, and has no other in between. What is packed in arrays
+    waits for `pack`, so that the work is what has changed.
 
     words, minima, penalties: slot -> what is asked. numbers: [slots] of COLUMNS, without a flag where no request is.
     """
@@ -122,24 +123,28 @@ class Columns(dict[int, Record]):
         """UPD-ADD: what a slot's request asks for."""
         super().__setitem__(slot, asked)
         self.changed.add(slot)
+        if asked.words is not None:
+            self.words[slot] = asked.words
+        if asked.minimum is not None:
+            self.minima[slot] = asked.minimum
+        if asked.penalties is not None:
+            self.penalties[slot] = asked.penalties
 
     def pop(self, slot: int, default: Any = None) -> Any:
         """PROC-STATE-DEPARTED: nothing is asked for in this slot."""
         self.changed.add(slot)
+        for states in (self.words, self.minima, self.penalties):
+            states.pop(slot, None)
         return super().pop(slot, default)
 
     def pack(self, slots: int) -> None:
-        """Brings all that is packed up to the records. slots: how many the batch has."""
+        """Brings the numbers and the biases up to the records. slots: how many the batch has."""
         while len(self.numbers) < slots:
             self.numbers = np.concatenate([self.numbers, np.zeros_like(self.numbers)])
         if not self.changed:
             return
         changed = {slot: self.get(slot) for slot in self.changed}
         self.numbers[list(changed)] = np.array(list(map(packed, changed.values())), COLUMNS)
-        for slot, asked in changed.items():
-            put(self.words, slot, asked and asked.words)
-            put(self.minima, slot, asked and asked.minimum)
-            put(self.penalties, slot, asked and asked.penalties)
         self.pack_biases({slot: asked.bias for slot, asked in changed.items() if asked and asked.bias})
         self.changed.clear()
 
@@ -157,11 +162,3 @@ class Columns(dict[int, Record]):
             np.concatenate([old.tokens[kept], *(each.tokens for each in new.values())]),
             np.concatenate([old.values[kept], *(each.values for each in new.values())]),
         )
-
-
-def put(states: dict[int, Any], slot: int, state: Any) -> None:
-    """What a stage keeps for a slot, or that it keeps nothing."""
-    if state is None:
-        states.pop(slot, None)
-    else:
-        states[slot] = state

@@ -22,5 +22,5 @@ settings.load_profile("gate")
 def short_tier() -> Iterator[None]:
     """The quick tier cut to its first histories: what these catch, the whole tier catches. Time decides nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TIERS, "quick", Tier(100, ENOUGH_BEYOND, 90))
+        patch.setitem(TIERS, "quick", Tier(60, ENOUGH_BEYOND, 90))
         yield

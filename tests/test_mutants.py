@@ -50,7 +50,7 @@ STILLBORN = {"processor.expected_rows", "validation.or_none"}
 
 
 @pytest.fixture(scope="module")
-def mutants() -> list[Mutant]:
+def mutants() -> tuple[Mutant, ...]:
     return all_mutants()
 
 
@@ -67,7 +67,7 @@ def test_the_reference_producer_does_too(dialect: str) -> None:
     assert run_producer(Settings(load_producer(producing(Reference(), dialect)))).verdict == CONFORMANT
 
 
-def test_the_record_is_of_these_mutants(mutants: list[Mutant]) -> None:
+def test_the_record_is_of_these_mutants(mutants: tuple[Mutant, ...]) -> None:
     now = [(each.name, each.origin, each.change, list(each.clauses), each.argument) for each in mutants]
     assert [tuple(each[name] for name in OF_MUTANTS) for each in TOLD.values()] == now
 
@@ -78,7 +78,7 @@ def test_every_mutant_dies_under_a_clause_of_what_was_changed_or_there_is_a_reas
     assert RECORD["seeds"] >= LEAST_SEEDS
 
 
-def test_the_first_seed_gives_what_the_record_says(mutants: list[Mutant]) -> None:
+def test_the_first_seed_gives_what_the_record_says(mutants: tuple[Mutant, ...]) -> None:
     dying = [each for each in mutants if TOLD[each.name]["killed"] and TOLD[each.name]["first"]["histories"] <= SOON]
     assert list(differing([TOLD[each.name] for each in dying[::SOME]], dying[::SOME], 1)) == []
 
@@ -94,7 +94,7 @@ def test_the_tables_are_those_of_the_records() -> None:
 
 @pytest.mark.parametrize("name", ["MovesFirst", "MovesFromSnapshot", "CountsApplies", "CountsEverybody"])
 def test_the_search_finds_a_history_as_short_as_the_shown_one_and_none_that_is_shorter(
-    name: str, mutants: list[Mutant]
+    name: str, mutants: tuple[Mutant, ...]
 ) -> None:
     mutant = next(each for each in mutants if each.name == name)
     kill = attempt(mutant, 0, Part(SHORT))
@@ -116,23 +116,23 @@ def test_a_shown_history_with_too_much_is_made_short() -> None:
     assert shortest(Run(settings_for(WRONG_ONE, 0)), longer) == kill.events
 
 
-def test_every_function_of_the_reference_that_is_run_is_changed(mutants: list[Mutant]) -> None:
+def test_every_function_of_the_reference_that_is_run_is_changed(mutants: tuple[Mutant, ...]) -> None:
     ran = {f"{module}.{function.name}" for module in CHANGED for function in functions(module)}
     assert ran - {mutant.place for mutant in mutants} == STILLBORN
 
 
-def test_every_clause_has_a_mutant(mutants: list[Mutant]) -> None:
+def test_every_clause_has_a_mutant(mutants: tuple[Mutant, ...]) -> None:
     assert {clause for mutant in mutants if mutant.origin == HAND for clause in mutant.clauses} == set(
         clauses()
     ) - HOSTS_OWN
 
 
-def test_every_argument_is_about_a_mutant(mutants: list[Mutant]) -> None:
+def test_every_argument_is_about_a_mutant(mutants: tuple[Mutant, ...]) -> None:
     assert set(argued()) <= {(mutant.place, mutant.change) for mutant in mutants}
     assert all(reason.endswith(".") for reason in argued().values())
 
 
-def test_names_are_unique(mutants: list[Mutant]) -> None:
+def test_names_are_unique(mutants: tuple[Mutant, ...]) -> None:
     assert len({mutant.name for mutant in mutants}) == len(mutants)
 
 
@@ -226,7 +226,7 @@ def test_wrong_input_is_one_line(arguments: tuple[str, ...], says: str) -> None:
     assert (result.exit_code, result.stderr) == (2, f"logitsproc: {says}\n")
 
 
-def test_processes_find_the_same(mutants: list[Mutant]) -> None:
+def test_processes_find_the_same(mutants: tuple[Mutant, ...]) -> None:
     few = [mutant for mutant in mutants if mutant.name in ("ShiftsOnRemove", "MasksTheAllowed", "ForgetsAMove")]
 
     def told(jobs: int) -> list[Any]:

@@ -240,6 +240,7 @@ def from_miniatures() -> Iterator[Mutant]:
         yield Mutant(miniature.__name__, HAND, says, (clause,), miniature, kind, producer, params)
 
 
-def all_mutants() -> list[Mutant]:
+@functools.cache
+def all_mutants() -> tuple[Mutant, ...]:
     """Every mutant: the hand-written ones, and those that are derived."""
-    return [*from_miniatures(), *from_reference(), *from_plain(), *from_beliefs()]
+    return (*from_miniatures(), *from_reference(), *from_plain(), *from_beliefs())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def again(mutant: Mutant) -> dict[str, Any]:
     return first(attempt(mutant, 0, at_first(mutant)))
 
 
-def differing(told: list[dict[str, Any]], mutants: list[Mutant], jobs: int = JOBS) -> Iterator[str]:
+def differing(told: list[dict[str, Any]], mutants: Sequence[Mutant], jobs: int = JOBS) -> Iterator[str]:
     """A line for each mutant that dies otherwise than it is told, or that there is now, or no longer is."""
     known = {each["name"]: each for each in told}
     found = {mutant.name: mutant for mutant in mutants}
