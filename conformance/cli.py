@@ -6,6 +6,7 @@ import fnmatch
 import importlib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from rich.table import Table
 from logitsproc import spec
 from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import AUTO, PLAIN, VLLM, CannotRun, load_subject
-from logitsproc.conformance.explanation import count, evidence_line, explain, indented, verdict_line
+from logitsproc.conformance.explanation import count, evidence_line, explanation, indented, verdict_line
 from logitsproc.conformance.formats import require_writable, write_json, write_junit, write_whole
 from logitsproc.conformance.history import History, batches
 from logitsproc.conformance.kinds import KINDS
@@ -31,6 +32,7 @@ from logitsproc.conformance.mutants.campaign import fates
 from logitsproc.conformance.mutants.derived import all_mutants
 from logitsproc.conformance.mutants.matrix import ALIVE, EQUIVALENT, OTHERWISE, RIGHT, draw, matrix, require_picture
 from logitsproc.conformance.notation import format_drawing, format_history
+from logitsproc.conformance.page import write_html
 from logitsproc.conformance.params import read_params
 from logitsproc.conformance.producers.suite import load_producer, run_producer
 from logitsproc.conformance.recording import Recording, is_recording, read_bytes, read_recording, to_recording
@@ -76,6 +78,7 @@ def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
 
 @app.command()
 def check(
+    context: typer.Context,
     targets: Annotated[
         list[str], typer.Argument(metavar="TARGET...", help="module:Class of a logits processor, or a producer.")
     ],
@@ -90,6 +93,7 @@ def check(
     device: Annotated[str, typer.Option(help="Where the logits are, as cuda.")] = "cpu",
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML.")] = None,
+    page: Annotated[Path | None, typer.Option("--report", help="Write the report as one HTML page.")] = None,
     step_seconds: Annotated[float, typer.Option(min=0.1, help="Limit on one call of the subject.")] = 5.0,
     minutes: Annotated[float, typer.Option(min=0.1, help="The budget of the deep tier.")] = 30.0,
     producer: Annotated[bool, typer.Option("--producer", help="The targets are producers.")] = False,
@@ -103,8 +107,8 @@ def check(
             raise CannotRun("--as and --oracle both say what is right; give one")
         if producer and (kind, oracle, scope, device) != (None, None, SCOPES[0], "cpu"):
             raise CannotRun("--as, --oracle, --scope and --device are for processors, not for producers")
-        require_writable(json_file)
-        require_writable(junit)
+        for file in (json_file, junit, page):
+            require_writable(file)
         pool = None if params is None else read_params(params)
         chosen = kind_named(kind)
         load = load_producer if producer else partial(load_subject, device=device)
@@ -119,8 +123,22 @@ def check(
             write_json(reports, json_file)
         if junit is not None:
             write_junit(reports, junit)
+        if page is not None:
+            write_html(reports, page, command_line(context))
     statuses = [report.exit_status for report in reports]
     raise typer.Exit(1 if 1 in statuses else max(statuses))
+
+
+def command_line(context: typer.Context) -> str:
+    """The command under way, as it can be typed again: arguments, and options that are not as they are by default."""
+    parts = ["logitsproc", str(context.info_name)]
+    for parameter in context.command.params:
+        value = context.params[str(parameter.name)]
+        if parameter.param_type_name == "argument":
+            parts += value
+        elif value not in (None, parameter.default):
+            parts += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    return shlex.join(parts)
 
 
 @contextmanager
@@ -162,7 +180,7 @@ def show(report: Report) -> None:
         out.print(f"  outside --clauses: {failure.clause.id}, {escape(failure.violation.message)}")
     if report.failure is not None:
         out.print()
-        out.print(explain(report.failure, settings.subject), markup=False)
+        out.print(explanation(report.failure, settings.subject))
         return
     for beyond in report.beyond:
         if beyond.failure is not None:
@@ -260,7 +278,7 @@ def replay(
         if failure is None:
             out.print(f"[bold green]{escape(subject.target)}: every row is right[/]")
             return
-        out.print(explain(failure, subject), markup=False)
+        out.print(explanation(failure, subject))
     raise typer.Exit(1)
 
 

@@ -1,11 +1,13 @@
-"""What a failure says: the clause, the history, the row, the script."""
+"""What a failure says, in four parts: cause and effect in words, a picture, the clause, and a script."""
 
 from __future__ import annotations
 
-import math
+from rich.text import Text
 
 from logitsproc.conformance.bindings import Subject
 from logitsproc.conformance.notation import format_history, format_number
+from logitsproc.conformance.picture import Mark, in_text
+from logitsproc.conformance.prose import same_values, story
 from logitsproc.conformance.script import as_script
 from logitsproc.conformance.suite import Failure, Report
 from logitsproc.reference.expectation import Expectation, refused
@@ -70,32 +72,44 @@ REMEDIES = {
 
 def explain(failure: Failure, subject: Subject) -> str:
     """The whole explanation of a failure as plain text."""
+    return explanation(failure, subject).plain
+
+
+def explanation(failure: Failure, subject: Subject) -> Text:
+    """The whole explanation of a failure, its picture in colours."""
     clause = failure.clause
-    parts = [f"{subject.target} breaks {clause.id}: {clause.title}", cause(failure)]
+    parts = [Text(f"{subject.target} breaks {clause.id}: {clause.title}"), Text(cause(failure))]
     if failure.history.steps:
+        parts.append(indented_text(in_text(failure.history, mark(failure))))
         steps = count(len(failure.history.steps), "step")
         whose = "What it emitted, with its own rows and what it was asked, " if failure.asked else "The history, "
-        parts.append(f"{whose}{steps}:\n\n{indented(format_history(failure.history, failure.asked))}")
+        parts.append(Text(f"{whose}{steps}:\n\n{indented(format_history(failure.history, failure.asked))}"))
     if (rows := row_text(failure)) is not None:
-        parts.append(rows)
-    parts.append(f"{clause.id} ({clause.level}): {clause.sentence}\n{clause.link}")
+        parts.append(Text(rows))
+    parts.append(Text(f"{clause.id} ({clause.level}): {clause.sentence}\n{clause.link}"))
     if clause.id in REMEDIES:
-        parts.append(f"To fix: {REMEDIES[clause.id]}")
-    script = "\n".join(failure.script) if failure.script else as_script(failure.history, subject)
-    parts.append(f"As a script:\n\n{indented(script)}")
-    return "\n\n".join(parts)
+        parts.append(Text(f"To fix: {REMEDIES[clause.id]}"))
+    parts.append(Text(f"As a script:\n\n{indented(script_of(failure, subject))}"))
+    return Text("\n\n").join(parts)
+
+
+def mark(failure: Failure) -> Mark:
+    """What a picture of the history marks."""
+    return failure.violation.step, failure.violation.row
+
+
+def script_of(failure: Failure, subject: Subject) -> str:
+    """The script that shows the failure."""
+    return "\n".join(failure.script) if failure.script else as_script(failure.history, subject)
 
 
 def cause(failure: Failure) -> str:
-    """One paragraph: at which step, whose row, and which fault would explain it."""
+    """Cause and effect in words, and which fault would explain it."""
     violation = failure.violation
     if not failure.history.steps:
         return f"{violation.message}."
-    request = violation.request.name if violation.request is not None else "nobody"
-    text = f"Step {violation.step}: {violation.message}"
-    if violation.row is not None:
-        text += f" (it serves {request})"
-    text += "."
+    told = story(failure.history, violation, failure.carries)
+    text = f"Step {violation.step}: {violation.message}." + (f" {told}" if told else "")
     if failure.fault:
         text += f" It behaves like a processor with this fault: {failure.fault}"
     if not failure.reproduced:
@@ -109,11 +123,11 @@ def row_text(failure: Failure) -> str | None:
     if violation.expectation is None or violation.got is None:
         return None
     wrong = refused(violation.expectation, violation.got)
-    wrong = wrong or [t for t, value in enumerate(violation.got) if not same(value, violation.logits[t])]
+    wrong = wrong or [t for t, value in enumerate(violation.got) if not same_values([value], [violation.logits[t]])]
     lines = [
         f"Row {violation.row}, {count(len(wrong), 'token')} wrong:",
         "",
-        "  token    logit in    expected    got",
+        "  token    logit in    expected         got",
     ]
     for token in wrong[:SHOWN_TOKENS]:
         expected = allowed(violation.expectation, token)
@@ -124,16 +138,16 @@ def row_text(failure: Failure) -> str | None:
     return "\n".join(lines)
 
 
-def same(value: float, other: float) -> bool:
-    """Equal, to the sign of zero, or both NaN."""
-    return (value == other and math.copysign(1, value) == math.copysign(1, other)) or value != value != other
-
-
 def allowed(expectation: Expectation, token: int) -> str:
     """A value, an interval, or `x or -inf`."""
     low, high = expectation.low[token], expectation.high[token]
     text = format_number(low) if low == high or low != low else f"{format_number(low)}..{format_number(high)}"
     return f"{text} or -inf" if token in expectation.either else text
+
+
+def indented_text(text: Text) -> Text:
+    """Four spaces before every line."""
+    return Text("\n").join(Text("    ").append_text(line) for line in text.split("\n"))
 
 
 def indented(text: str) -> str:

@@ -6,7 +6,7 @@ import fnmatch
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from logitsproc.conformance.bindings import VLLM, CannotRun, Subject, one_line, refuse_abstract
-from logitsproc.conformance.checks import judge
+from logitsproc.conformance.checks import is_admitted, judge
 from logitsproc.conformance.diagnosis import Diagnosis, Doctor, Trial
 from logitsproc.conformance.evidence import OBSERVED_EVERY, Evidence, Observer, witness
 from logitsproc.conformance.faults import FAULTS, Belief
@@ -49,6 +49,7 @@ from logitsproc.conformance.oracles import (
 from logitsproc.conformance.plans import Case, Plan, lower
 from logitsproc.conformance.player import Outcome, Player, Violation
 from logitsproc.conformance.shrinking import shrink
+from logitsproc.conformance.timeline import requests_at
 from logitsproc.conformance.validation import (
     NO_FLOATS,
     check_validation,
@@ -60,6 +61,7 @@ from logitsproc.conformance.validation import (
 from logitsproc.conformance.watch import WATCH, TookTooLong
 from logitsproc.reference.batch import IllFormed
 from logitsproc.reference.request import Request
+from logitsproc.reference.row.temperature import is_greedy
 from logitsproc.spec import Clause, clauses
 
 CONFORMANT, VIOLATION, UNPROVEN = "conformant", "violation", "unproven"
@@ -115,6 +117,7 @@ class Failure:
 
     `script`: the lines that show it where no history does, or none that a processor could be played. `asked`: what a
     producer was asked at each step. `stage`: what found it: a look at the subject, or the histories of a world.
+    `carries`: the other requests of the history whose params give what the row got.
     """
 
     clause: Clause
@@ -126,6 +129,7 @@ class Failure:
     script: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     stage: str = ""
+    carries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -464,7 +468,8 @@ class Run:
         """The failure with its clause."""
         clause = self.clause_of_circumstance(history, violation, world)
         diagnosis = Diagnosis(clause) if clause else self.diagnose(history, violation)
-        return Failure(clauses()[diagnosis.clause], history, violation, world, diagnosis.fault, True)
+        carries = carried(history, violation, self.oracle)
+        return Failure(clauses()[diagnosis.clause], history, violation, world, diagnosis.fault, True, carries=carries)
 
     def clause_of_circumstance(self, history: History, violation: Violation, world: World) -> str | None:
         """The clause of that without which the history does not fail: an option, or what sets the world apart."""
@@ -667,6 +672,22 @@ def same_kind(found: Violation, violation: Violation) -> bool:
     """Whether two violations break the same clause, and with the same exception if it is one."""
     same_exception = found.message.partition(":")[0] == violation.message.partition(":")[0]
     return found.clause == violation.clause and (found.clause != "PROC-EXCEPTION" or same_exception)
+
+
+def carried(history: History, violation: Violation, oracle: Oracle) -> tuple[str, ...]:
+    """The other requests, with the outputs that they have then, whose params give what a wrong row got."""
+    if violation.rows is None or violation.got is None:
+        return ()
+    others = requests_at(history, violation.step)
+    if violation.request is not None:
+        others.pop(violation.request.name)
+    found = []
+    for name, request in others.items():
+        with suppress(SoloFailure):
+            expectation = oracle.expect(request, violation.rows, violation.pick, is_greedy(request.params))
+            if not expectation.untouched and is_admitted(expectation, violation.got):
+                found.append(name)
+    return tuple(found)
 
 
 def ordinary(history: History) -> History:
