@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
+import sys
 import tempfile
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +22,12 @@ from logitsproc.conformance.notation import format_history
 from logitsproc.conformance.suite import ClauseResult, Failure, Report
 
 VERSION = 1
+PACKAGES = ("logitsproc", "torch", "hypothesis", "vllm")
+"""Whose versions are told, where they are installed."""
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """The report as JSON data; NaN and infinities are strings."""
+    """The report as JSON data, as report.schema.json says; NaN and infinities are strings."""
     settings, evidence = report.settings, report.evidence
     return {
         "version": VERSION,
@@ -39,6 +45,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "observed_histories": evidence.observed,
         "steps": evidence.steps,
         "seconds": round(report.seconds, 3),
+        "environment": environment(),
         "stopped_early": report.stopped_early,
         "params": {"drawn": report.drawn, "users": report.users, "refused": report.refused},
         "results": [result_json(result) for result in report.results],
@@ -54,6 +61,15 @@ def to_json(report: Report) -> dict[str, Any]:
         ],
         "outside": [failure_json(failure, report) for failure in report.outside],
     }
+
+
+def environment() -> dict[str, str]:
+    """What the run ran on: versions by name."""
+    found = {"Python": platform.python_version(), "system": f"{sys.platform} {platform.machine()}"}
+    for package in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
 
 
 def result_json(result: ClauseResult) -> dict[str, Any]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import functools
-import platform
-import sys
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +20,16 @@ from logitsproc.conformance.explanation import (
     script_of,
     verdict_line,
 )
-from logitsproc.conformance.formats import write_whole
+from logitsproc.conformance.formats import environment, write_whole
 from logitsproc.conformance.notation import format_history
 from logitsproc.conformance.picture import picture
 from logitsproc.conformance.suite import Beyond, Failure, Report
 
-PACKAGES = ("logitsproc", "torch", "hypothesis", "vllm")
-"""Whose versions are told, where they are installed."""
-
 
 def to_html(reports: Sequence[Report], command: str) -> str:
     """The page. command: what repeats the run."""
-    page = environment().get_template("report.html")
-    return page.render(reports=[view(report) for report in reports], command=command, versions=versions())
+    page = templates().get_template("report.html")
+    return page.render(reports=[view(report) for report in reports], command=command, versions=environment())
 
 
 def write_html(reports: Sequence[Report], path: Path, command: str) -> None:
@@ -44,7 +38,7 @@ def write_html(reports: Sequence[Report], path: Path, command: str) -> None:
 
 
 @functools.cache
-def environment() -> Environment:
+def templates() -> Environment:
     """Where the template is; what is put into it is escaped."""
     return Environment(
         loader=PackageLoader("logitsproc.conformance"),
@@ -53,17 +47,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def versions() -> dict[str, str]:
-    """What the run ran on."""
-    found = {"Python": platform.python_version(), "system": f"{sys.platform} {platform.machine()}"}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def view(report: Report) -> dict[str, Any]:

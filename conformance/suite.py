@@ -683,7 +683,7 @@ def carried(history: History, violation: Violation, oracle: Oracle) -> tuple[str
         others.pop(violation.request.name)
     found = []
     for name, request in others.items():
-        with suppress(SoloFailure):
+        with suppress(SoloFailure, CannotRun):
             expectation = oracle.expect(request, violation.rows, violation.pick, is_greedy(request.params))
             if not expectation.untouched and is_admitted(expectation, violation.got):
                 found.append(name)

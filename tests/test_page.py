@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from logitsproc.conformance.cli import app
-from logitsproc.conformance.page import versions
+from logitsproc.conformance.formats import environment
 from logitsproc.spec import clauses
 
 WRONG = "logitsproc.conformance.miniatures.consumers:SwapsByAssignment"
@@ -74,7 +74,7 @@ def test_a_page_has_verdict_scope_evidence_failure_environment_and_the_command(t
         "swap 0<->1",
         "processor.update_state(BatchUpdate(",
         "seed 3",
-        *(f"{name} {version}" for name, version in versions().items()),
+        *(f"{name} {version}" for name, version in environment().items()),
     ):
         assert part in read.text
     links = {attributes.get("href") for tag, attributes in read.found if tag == "a"}
