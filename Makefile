@@ -14,7 +14,7 @@ VLLM := vllm.v1.sample.logits_processor
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help check test check-gpu judge-gpu device prove verdicts proofs-again lint format check-vllm vllm-table worth check-engine engine-table bench bench-fast bench-vllm usage record mutants mutants-again mutants-generic alarms readme clean
+.PHONY: help check test check-gpu judge-gpu device prove verdicts proofs-again lint format check-vllm vllm-table worth check-engine engine-table bench bench-fast bench-vllm usage record upstream mutants mutants-again mutants-generic alarms readme clean
 
 help:
 	@echo "make check         judge the bundled processors and the reference producer"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench-vllm    the fast path beside vLLM V1's own code, under two allocators, and the figures of it"
 	@echo "make usage         the table of what recordings and generated histories reach, in tests/recordings/README.md"
 	@echo "make record        the tables of public faults, in spec/track-record.md"
+	@echo "make upstream      pins of the vLLM source that the clauses rest on: spec/upstream.json, and README.md on drift"
 	@echo "make mutants       every mutant with SEEDS seeds (100), which takes hours: tests/mutants/kills.json, and its tables"
 	@echo "make mutants-again every mutant that dies with its first seed again, and whether the record says so"
 	@echo "make mutants-generic  generic mutants of what has changed in reference/ and in optimized/'s bookkeeping: tests/mutants/generic.json"
@@ -143,16 +144,19 @@ usage: $(VENV)/installed
 record: $(VENV)/installed
 	$(BIN)/python tests/track_record.py spec/track-record.md
 
+upstream: $(VLLM_VENV)/installed
+	$(VLLM_BIN)/python tests/upstream.py spec/upstream.json README.md
+
 $(VLLM_VENV)/installed: .ci/vllm-requirements.txt pyproject.toml constraints.txt
 	test -x $(VLLM_BIN)/python || $(PYTHON) -m venv $(VLLM_VENV)
 	$(VLLM_BIN)/pip install --quiet --no-deps --requirement .ci/vllm-requirements.txt
-	$(VLLM_BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
+	$(VLLM_BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable . pytest-xdist
 	touch $@
 
 check-vllm: $(VLLM_VENV)/installed
 	$(VLLM_BIN)/logitsproc check $(VLLM):MinPLogitsProcessor $(VLLM):LogitBiasLogitsProcessor $(VLLM):MinTokensLogitsProcessor
 	$(VLLM_BIN)/python tests/real_vllm/table.py README.md
-	$(VLLM_BIN)/python -m pytest tests/real_vllm
+	$(VLLM_BIN)/python -m pytest tests/real_vllm --numprocesses 2 --dist worksteal
 
 vllm-table: $(VLLM_VENV)/installed
 	$(VLLM_BIN)/python tests/real_vllm/table.py README.md --write

@@ -1,4 +1,4 @@
-"""The command line: check, replay, usage, mutants, prove, spec, cite."""
+"""The command line: check, replay, usage, mutants, prove, spec, cite, drift."""
 
 from __future__ import annotations
 
@@ -24,6 +24,20 @@ from rich.table import Table
 from logitsproc import spec
 from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import AUTO, PLAIN, VLLM, CannotRun, load_subject
+from logitsproc.conformance.drift import (
+    MOVED_ON,
+    NOT_COMPARED,
+    TO_REREAD,
+    Finding,
+    Upstream,
+    cited,
+    compare,
+    drift_json,
+    installed_root,
+    observe,
+    pinned,
+    to_reread,
+)
 from logitsproc.conformance.explanation import count, evidence_line, explanation, indented, verdict_line
 from logitsproc.conformance.formats import require_writable, write_json, write_junit, write_whole
 from logitsproc.conformance.history import History, batches
@@ -44,7 +58,7 @@ CANNOT_RUN = 2
 SCOPES = ("reachable", "literal")
 SOURCES = ("recorded", "reachable", "beyond")
 PROOFS = "logitsproc.proofs.prove"
-USAGE_WIDTH, MUTANTS_WIDTH, PROOFS_WIDTH = 110, 200, 160
+USAGE_WIDTH, MUTANTS_WIDTH, PROOFS_WIDTH, DRIFT_WIDTH = 110, 200, 160, 180
 T = TypeVar("T")
 
 app = typer.Typer(
@@ -250,6 +264,56 @@ def cite(clause: Annotated[str, typer.Argument(help="The clause's id, as UPD-ORD
         except KeyError:
             raise CannotRun(f"no clause {clause!r}; `logitsproc spec` lists them") from None
     out.print(text, markup=False, end="")
+
+
+@app.command()
+def drift(
+    root: Annotated[Path | None, typer.Option(help="Instead of the installed vLLM, a folder with one.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write every upstream place as JSON.")] = None,
+) -> None:
+    """List the clauses whose upstream source changed: exit 0 none, 1 some to read again, 2 cannot run."""
+    with cannot_run():
+        require_writable(json_file)
+        then, wanted = pinned(), cited()
+        now = observe(root or installed_root(), wanted)
+        found = compare(wanted, then, now)
+        show_drift(found, then, now)
+        if json_file is not None:
+            write_whole(json_file, json.dumps(drift_json(found, then, now), indent=1) + "\n")
+    raise typer.Exit(1 if to_reread(found) else 0)
+
+
+def show_drift(found: list[Finding], then: Upstream, now: Upstream) -> None:
+    """Prints the places to read again, by clause, then what else is not as pinned, and how much there was."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("to re-read", "level", "rests on", "why"):
+        table.add_column(heading, overflow="fold")
+    for each in found:
+        if each.standing == TO_REREAD:
+            place, level = each.place, spec.clauses()[each.place.clause].level
+            table.add_row(place.clause, level, escape(f"{place.role}: {place.name}".removeprefix(": ")), each.why)
+    if table.rows:
+        wide(DRIFT_WIDTH).print(table)
+    for file, findings in by_file(found, MOVED_ON).items():
+        citing = count(len({each.place.clause for each in findings}), "clause")
+        out.print(f"{MOVED_ON}: {escape(file)}, but not in what it is cited for by {citing}")
+    for file, findings in by_file(found, NOT_COMPARED).items():
+        names = ", ".join(each.place.clause for each in findings)
+        out.print(f"{NOT_COMPARED}: {escape(file)}, {findings[0].why}: {names}")
+    clauses, resting = to_reread(found), count(len({each.place.clause for each in found}), "clause")
+    out.print(
+        f"[bold {'red' if clauses else 'green'}]{len(clauses)} of {resting} to re-read[/]: "
+        f"vLLM {escape(now.version or 'of unknown version')}; the spec rests on {then.version}"
+    )
+
+
+def by_file(found: list[Finding], standing: str) -> dict[str, list[Finding]]:
+    """The findings with a standing, by file."""
+    files: dict[str, list[Finding]] = {}
+    for each in found:
+        if each.standing == standing:
+            files.setdefault(each.place.file, []).append(each)
+    return files
 
 
 @app.command()

@@ -43,6 +43,14 @@ def test_spec_and_cite_find_the_chapters(command: Path) -> None:
     assert output(command, "cite", "UPD-ORDER").startswith("> **[UPD-ORDER](https://")
 
 
+def test_the_pins_of_upstream_are_there(command: Path, tmp_path: Path) -> None:
+    (tmp_path / "vllm").mkdir()
+    (tmp_path / "vllm" / "__init__.py").touch()
+    done = subprocess.run([command, "drift", "--root", tmp_path], cwd="/", capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stderr
+    assert "the file is gone" in done.stdout
+
+
 def test_check_runs(command: Path) -> None:
     said = output(command, "check", "logitsproc.optimized:LogitBiasLogitsProcessor", "--as", "logit_bias")
     assert "conformant on every well-formed update" in said

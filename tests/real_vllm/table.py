@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from marks import write_or_compare
@@ -47,25 +49,35 @@ ALONE = (
 )
 """What there is no reference for is judged by the solo law, with these params."""
 BATCHES = (f"{INPUT_BATCH}:InputBatchSwaps", f"{INPUT_BATCH}:InputBatchSplits")
-SECONDS = 90
+SECONDS = 180
 """More than any takes, so that time decides nothing."""
+AT_ONCE = 2
 
 
-def judged(runs: Callable[[Settings], Report], settings: Settings) -> Report:
-    """The report of one subject."""
-    report = runs(settings)
-    print(f"{verdict_line(report)}\n  {evidence_line(report)}", flush=True)
-    return report
+class Job(NamedTuple):
+    """A subject, and how it is judged: as a kind, or with these params, or as a producer where both are None."""
+
+    target: str
+    kind: str | None = None
+    params: Pool | None = None
 
 
-def everything() -> Iterator[Report]:
-    """The reports of all that is judged, in the order of the table."""
-    for target, kind in JUDGED:
-        yield judged(run, Settings(load_subject(target), KINDS[kind], seconds=SECONDS))
-    for target, params in ALONE:
-        yield judged(run, Settings(load_subject(target), params=params, seconds=SECONDS))
-    for target in BATCHES:
-        yield judged(run_producer, Settings(load_producer(target), seconds=SECONDS))
+JOBS = (
+    *(Job(target, kind) for target, kind in JUDGED),
+    *(Job(target, params=params) for target, params in ALONE),
+    *map(Job, BATCHES),
+)
+"""All that is judged, in the order of the table."""
+
+
+def judged(job: Job) -> tuple[str, str]:
+    """What is said of one subject, and its line of the table."""
+    if job.kind is None and job.params is None:
+        report = run_producer(Settings(load_producer(job.target), seconds=SECONDS))
+    else:
+        kind = None if job.kind is None else KINDS[job.kind]
+        report = run(Settings(load_subject(job.target), kind, params=job.params, seconds=SECONDS))
+    return f"{verdict_line(report)}\n  {evidence_line(report)}", line(report)
 
 
 def line(report: Report) -> str:
@@ -78,16 +90,19 @@ def line(report: Report) -> str:
     return f"| {WHERE.get(module, 'vLLM')} | `{name}` | {judge} | {says} | {len(held)} | {lacking} |"
 
 
-def table(reports: list[Report]) -> str:
+def table() -> str:
     """The block between the marks."""
-    head = ["| of | judged | as | verdict | clauses held | SHOULD not met |", "|---|---|---|---|---:|---|"]
-    return "\n".join([*head, *map(line, reports)])
+    lines = ["| of | judged | as | verdict | clauses held | SHOULD not met |", "|---|---|---|---|---:|---|"]
+    with ProcessPoolExecutor(AT_ONCE, mp_context=get_context("spawn")) as pool:
+        for said, entry in pool.map(judged, JOBS):
+            print(said, flush=True)
+            lines.append(entry)
+    return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> int:
     """Writes the block, or says whether it is what the file has."""
-    block = table(list(everything()))
-    return write_or_compare(arguments, "vllm", block, "vllm-table")
+    return write_or_compare(arguments, "vllm", table(), "vllm-table")
 
 
 if __name__ == "__main__":
