@@ -14,7 +14,7 @@ VLLM := vllm.v1.sample.logits_processor
 export OMP_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help check test check-gpu judge-gpu device prove verdicts proofs-again lint format check-vllm vllm-table worth check-engine engine-table bench bench-fast bench-vllm usage record upstream mutants mutants-again mutants-generic alarms readme clean
+.PHONY: help check test check-gpu judge-gpu device prove verdicts proofs-again lint format check-vllm vllm-table worth check-engine engine-table bench bench-fast bench-vllm usage record upstream check-gates site check-site tutorial field mutants mutants-again mutants-generic alarms readme clean
 
 help:
 	@echo "make check         judge the bundled processors and the reference producer"
@@ -33,7 +33,11 @@ help:
 	@echo "make bench-vllm    the fast path beside vLLM V1's own code, under two allocators, and the figures of it"
 	@echo "make usage         the table of what recordings and generated histories reach, in tests/recordings/README.md"
 	@echo "make record        the tables of public faults, in spec/track-record.md"
+	@echo "make field         install public processors from PyPI and judge them, in ten minutes: tests/field/field.json, spec/field.md"
 	@echo "make upstream      pins of the vLLM source that the clauses rest on: spec/upstream.json, and README.md on drift"
+	@echo "make check-gates   the action and the pre-commit hook, each installed as others have it: minutes"
+	@echo "make site          the spec as a site, build/site (make check-site: built, and looked at in Chromium)"
+	@echo "make tutorial      the output that spec/writing-a-processor.md shows"
 	@echo "make mutants       every mutant with SEEDS seeds (100), which takes hours: tests/mutants/kills.json, and its tables"
 	@echo "make mutants-again every mutant that dies with its first seed again, and whether the record says so"
 	@echo "make mutants-generic  generic mutants of what has changed in reference/ and in optimized/'s bookkeeping: tests/mutants/generic.json"
@@ -144,8 +148,24 @@ usage: $(VENV)/installed
 record: $(VENV)/installed
 	$(BIN)/python tests/track_record.py spec/track-record.md
 
+field: $(VLLM_VENV)/installed
+	$(VLLM_BIN)/python tests/field/table.py spec/field.md
+
 upstream: $(VLLM_VENV)/installed
 	$(VLLM_BIN)/python tests/upstream.py spec/upstream.json README.md
+
+check-gates: $(VENV)/installed
+	$(BIN)/pytest tests/gates_live
+
+site: $(VENV)/installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+check-site: site
+	.ci/chromium
+	$(BIN)/pytest tests/site
+
+tutorial: $(VENV)/installed
+	$(BIN)/python tests/tutorial.py spec/writing-a-processor.md
 
 $(VLLM_VENV)/installed: .ci/vllm-requirements.txt pyproject.toml constraints.txt
 	test -x $(VLLM_BIN)/python || $(PYTHON) -m venv $(VLLM_VENV)
@@ -171,4 +191,4 @@ engine-table: $(VLLM_VENV)/installed
 	$(VLLM_BIN)/python tests/engine/table.py README.md --write
 
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) build dist *.egg-info
+	rm -rf $(VENV) $(VLLM_VENV) .field build dist *.egg-info

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from logitsproc.conformance.bindings import AUTO, CannotRun, load_subject
-from logitsproc.conformance.explanation import evidence_line, explain, verdict_line
-from logitsproc.conformance.kinds import KINDS, Kind
+from logitsproc.conformance.explanation import evidence_line, excuse_line, explain, verdict_line
+from logitsproc.conformance.kinds import kind_named
+from logitsproc.conformance.known import known_of, read_known
 from logitsproc.conformance.oracles import Author
 from logitsproc.conformance.params import checked_params
 from logitsproc.conformance.producers.suite import load_producer, run_producer
-from logitsproc.conformance.suite import CONFORMANT, DEFAULT_SEED, TIERS, Report, Settings, run
+from logitsproc.conformance.suite import DEFAULT_SEED, TIERS, Report, Settings, run
 
 
 class NotConformant(AssertionError):
@@ -31,6 +33,7 @@ def check_processor(
     tier: str = "quick",
     seed: int | None = None,
     device: str = "cpu",
+    known: str | Path | None = None,
 ) -> Report:
     """Holds a processor to the contract; the test to paste:
 
@@ -48,21 +51,25 @@ def check_processor(
     `f(params, prompt_token_ids, output_token_ids, logits) -> logits`, float32 [vocab], or its `module:function`.
     Without either the solo law judges. params: SamplingParams fields that requests draw from, `extra_args` included;
     a request without any is always among them. tier: quick (20 s at most), ci (5 min), deep (30 min).
-    seed: which histories; the same seed gives the same ones. device: where the logits are.
+    seed: which histories; the same seed gives the same ones. device: where the logits are. known: a TOML file of
+    failures that are excused while their histories still fail.
 
-    Returns the report. Raises NotConformant, an AssertionError whose text is the explanation; CannotRun, with one
-    line, when the subject cannot be loaded or run.
+    Returns the report, whose verdict is "known failures" where there are some. Raises NotConformant, an AssertionError
+    whose text is the explanation, also for a known failure that is stale; CannotRun, with one line, when the subject
+    cannot be loaded or run, or a file is not what it should be.
     """
     require_tier(tier)
     if implements is not None and oracle is not None:
         raise CannotRun("implements and oracle both say what is right; give one")
+    loaded, kind = load_subject(subject, AUTO, device), kind_named(implements)
     settings = Settings(
-        load_subject(subject, AUTO, device),
-        kind_named(implements),
+        loaded,
+        kind,
         oracle,
         None if params is None else checked_params(list(params), "params"),
         tier,
         DEFAULT_SEED if seed is None else seed,
+        known=() if known is None else known_of(read_known(Path(known)), loaded, kind),
     )
     return conformant(run(settings))
 
@@ -96,15 +103,7 @@ def conformant(report: Report) -> Report:
     """The report; raises NotConformant when it is one of a violation, or proves nothing."""
     if report.failure is not None:
         raise NotConformant(explain(report.failure, report.settings.subject), report)
-    if report.verdict != CONFORMANT:
-        raise NotConformant(f"{verdict_line(report)}\n{evidence_line(report)}", report)
+    if report.exit_status:
+        lines = [verdict_line(report), *map(excuse_line, report.known), evidence_line(report)]
+        raise NotConformant("\n".join(lines), report)
     return report
-
-
-def kind_named(field: str | None) -> Kind | None:
-    """The kind of a SamplingParams field; raises CannotRun when the suite has no reference for it."""
-    if field is None:
-        return None
-    if field not in KINDS:
-        raise CannotRun(f"no reference for {field!r}; there are {', '.join(KINDS)}")
-    return KINDS[field]

@@ -1,4 +1,4 @@
-"""The command line: check, replay, usage, mutants, prove, spec, cite, drift."""
+"""The command line: check, known, badge, replay, usage, mutants, prove, spec, cite, drift."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rich.progress import Progress, track
 from rich.table import Table
 
 from logitsproc import spec
-from logitsproc.conformance.api import kind_named
+from logitsproc.conformance.badge import badge
 from logitsproc.conformance.bindings import AUTO, PLAIN, VLLM, CannotRun, load_subject
 from logitsproc.conformance.drift import (
     MOVED_ON,
@@ -38,10 +38,12 @@ from logitsproc.conformance.drift import (
     pinned,
     to_reread,
 )
-from logitsproc.conformance.explanation import count, evidence_line, explanation, indented, verdict_line
-from logitsproc.conformance.formats import require_writable, write_json, write_junit, write_whole
+from logitsproc.conformance.explanation import count, evidence_line, excuse_line, explanation, indented, verdict_line
+from logitsproc.conformance.formats import read_reports, require_writable, write_json, write_junit, write_whole
+from logitsproc.conformance.github import is_github, tell_github
 from logitsproc.conformance.history import History, batches
-from logitsproc.conformance.kinds import KINDS
+from logitsproc.conformance.kinds import KINDS, kind_named
+from logitsproc.conformance.known import add_known, known_of, read_known
 from logitsproc.conformance.mutants.campaign import fates
 from logitsproc.conformance.mutants.derived import all_mutants
 from logitsproc.conformance.mutants.matrix import ALIVE, EQUIVALENT, OTHERWISE, RIGHT, draw, matrix, require_picture
@@ -108,6 +110,7 @@ def check(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the report as JSON.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML.")] = None,
     page: Annotated[Path | None, typer.Option("--report", help="Write the report as one HTML page.")] = None,
+    known: Annotated[Path | None, typer.Option(help="TOML file of failures that are excused.")] = None,
     step_seconds: Annotated[float, typer.Option(min=0.1, help="Limit on one call of the subject.")] = 5.0,
     minutes: Annotated[float, typer.Option(min=0.1, help="The budget of the deep tier.")] = 30.0,
     producer: Annotated[bool, typer.Option("--producer", help="The targets are producers.")] = False,
@@ -121,15 +124,19 @@ def check(
             raise CannotRun("--as and --oracle both say what is right; give one")
         if producer and (kind, oracle, scope, device) != (None, None, SCOPES[0], "cpu"):
             raise CannotRun("--as, --oracle, --scope and --device are for processors, not for producers")
+        if producer and known is not None:
+            raise CannotRun("--known is for processors: a producer's history is what it emitted, not what it was asked")
         for file in (json_file, junit, page):
             require_writable(file)
         pool = None if params is None else read_params(params)
         chosen = kind_named(kind)
         load = load_producer if producer else partial(load_subject, device=device)
         subjects = [load(target, binding) for target in targets]
+        excused = [] if known is None else read_known(known)
         reports = []
         for subject in subjects:
-            settings = Settings(subject, chosen, oracle, pool, tier, seed, scope, clauses, step_seconds)
+            entries = known_of(excused, subject, chosen)
+            settings = Settings(subject, chosen, oracle, pool, tier, seed, scope, clauses, step_seconds, known=entries)
             budget = minutes * 60 if tier == "deep" else None
             reports.append(run_with_progress(run_producer if producer else run, settings, budget))
             show(reports[-1])
@@ -139,6 +146,8 @@ def check(
             write_junit(reports, junit)
         if page is not None:
             write_html(reports, page, command_line(context))
+        if is_github(os.environ):
+            tell_github(reports, os.environ)
     statuses = [report.exit_status for report in reports]
     raise typer.Exit(1 if 1 in statuses else max(statuses))
 
@@ -183,13 +192,15 @@ def run_with_progress(runs: Callable[[Settings], Report], settings: Settings, se
 def show(report: Report) -> None:
     """Prints verdict, evidence, and what failed."""
     settings = report.settings
-    style = {"conformant": "bold green", "violation": "bold red", "unproven": "bold yellow"}[report.verdict]
+    style = {0: "bold green", 1: "bold red", 3: "bold yellow"}[report.exit_status]
     out.print(f"[{style}]{escape(verdict_line(report))}[/]")
     out.print(f"  {escape(evidence_line(report))}")
     out.print(
         f"  canary caught; {settings.subject.binding.name} types; {settings.tier} tier; seed {settings.seed}; "
         f"{report.seconds:.1f} s"
     )
+    for excuse in report.known:
+        out.print(f"  {escape(excuse_line(excuse))}")
     for failure in report.outside:
         out.print(f"  outside --clauses: {failure.clause.id}, {escape(failure.violation.message)}")
     if report.failure is not None:
@@ -236,6 +247,41 @@ def shown_result(result: ClauseResult) -> str:
     if result.status == "not met" and result.clause.id != "PROC-IDLE":
         return "not met, see above"
     return f"{result.status}: {result.note}" if result.note else result.status
+
+
+known_failures = typer.Typer(help="Failures that are excused while their histories still fail.", no_args_is_help=True)
+app.add_typer(known_failures, name="known")
+
+
+@known_failures.callback()
+def of_known_failures() -> None:
+    """Makes `add` a command of its own, though it is the only one."""
+
+
+@known_failures.command("add")
+def add(
+    report: Annotated[Path, typer.Argument(metavar="REPORT.json", help="What check --json wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="The known failures, as check --known reads them.")],
+    reason: Annotated[str, typer.Option(help="Why they are excused.")],
+) -> None:
+    """Write an entry for each failure of a report: exit 0 written, 2 cannot be known, or is known already."""
+    with cannot_run():
+        require_writable(file)
+        if not reason.strip():
+            raise CannotRun("--reason says nothing")
+        for each in add_known(report, file, reason):
+            out.print(f"{file}: {each.target}, {each.clause}", markup=False)
+
+
+@app.command("badge")
+def write_badge(
+    report: Annotated[Path, typer.Argument(metavar="REPORT.json", help="What check --json wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="BADGE.svg", help="Where the badge goes.")],
+) -> None:
+    """Draw the verdict as an SVG badge."""
+    with cannot_run():
+        require_writable(file)
+        write_whole(file, badge(read_reports(report)))
 
 
 @app.command("spec")

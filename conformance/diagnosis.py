@@ -152,7 +152,7 @@ class Doctor:
         added, grown = self.alone(history, violation)
         if added is False and grown is False:
             return Diagnosis(self.row_clause(history, violation))
-        explaining = self.explaining(history)
+        explaining = self.explaining(history, FAULTS)
         if added is not grown:
             explaining = [fault for fault in explaining if fault.reads_outputs]
         if best := self.most_consistent(explaining):
@@ -237,9 +237,13 @@ class Doctor:
         any_greedy = any(is_greedy(history.requests[name].params) for name in names if name is not None)
         return self.kind.beside_others(request, violation.logits, got, any_greedy)
 
-    def explaining(self, history: History) -> list[type[Belief]]:
-        """The faults whose every prediction the subject fulfils over this history."""
-        trial = self.trial(FAULTS)
+    def alone_clause(self, history: History, violation: Violation) -> str | None:
+        """The clause that the request alone breaks already; None where a fresh processor gets its row right."""
+        return self.row_clause(history, violation) if self.alone(history, violation) == (False, False) else None
+
+    def explaining(self, history: History, faults: Iterable[type[Belief]]) -> list[type[Belief]]:
+        """Those of the faults whose every prediction the subject fulfils over this history."""
+        trial = self.trial(faults)
         player = trial.begin(replace(history, steps=()))
         try:
             for step in history.steps:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 
 from logitsproc.conformance.bindings import Subject
+from logitsproc.conformance.excuses import Excuse
 from logitsproc.conformance.notation import format_history, format_number
 from logitsproc.conformance.picture import Mark, in_text
 from logitsproc.conformance.prose import same_values, story
@@ -167,12 +168,24 @@ def verdict_line(report: Report) -> str:
         return f"{target}: violation of {report.failure.clause.id}"
     if report.settings.glob != "*":
         target += f", {report.settings.glob} only"
+    if report.verdict == "stale known failures":
+        stale = ", ".join(excuse.known.clause for excuse in report.known if excuse.stale)
+        return f"{target}: stale known failures: {stale}"
     if report.verdict == "unproven":
         missing = [result.clause.id for result in report.results if result.status == "unproven"]
         if not missing:
             return f"{target}: unproven, no MUST was judged"
         return f"{target}: unproven, {count(len(missing), 'clause')} without a witness: {', '.join(missing)}"
-    return f"{target}: conformant on {report.scope}"
+    known = ", ".join(excuse.known.clause for excuse in report.known)
+    return f"{target}: conformant on {report.scope}" + (f" but for known failures: {known}" if known else "")
+
+
+def excuse_line(excuse: Excuse) -> str:
+    """A failure that is known, in one line."""
+    known = excuse.known
+    if excuse.stale:
+        return f"stale: {known.clause}, {known.reason}: {excuse.stale}, so take the entry out"
+    return f"known: {known.clause}, {known.reason}"
 
 
 def evidence_line(report: Report) -> str:

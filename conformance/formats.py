@@ -8,6 +8,7 @@ import os
 import platform
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +20,9 @@ from junitparser import Failure as JUnitFailure
 from logitsproc.conformance.bindings import CannotRun
 from logitsproc.conformance.explanation import explain, verdict_line
 from logitsproc.conformance.notation import format_history
-from logitsproc.conformance.suite import ClauseResult, Failure, Report
+from logitsproc.conformance.recording import read_bytes
+from logitsproc.conformance.suite import VERDICTS, ClauseResult, Failure, Report
+from logitsproc.spec import clauses
 
 VERSION = 1
 PACKAGES = ("logitsproc", "torch", "hypothesis", "vllm")
@@ -38,6 +41,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "kind": settings.kind.field if settings.kind else None,
         "oracle": report.oracle,
         "binding": settings.subject.binding.name,
+        "device": str(settings.subject.device),
         "tier": settings.tier,
         "seed": settings.seed,
         "clauses": settings.glob,
@@ -48,6 +52,10 @@ def to_json(report: Report) -> dict[str, Any]:
         "environment": environment(),
         "stopped_early": report.stopped_early,
         "params": {"drawn": report.drawn, "users": report.users, "refused": report.refused},
+        "known": [
+            {"clause": excuse.known.clause, "reason": excuse.known.reason, "stale": bool(excuse.stale)}
+            for excuse in report.known
+        ],
         "results": [result_json(result) for result in report.results],
         "failure": failure_json(report.failure, report),
         "beyond": [
@@ -61,6 +69,36 @@ def to_json(report: Report) -> dict[str, Any]:
         ],
         "outside": [failure_json(failure, report) for failure in report.outside],
     }
+
+
+def read_reports(path: Path) -> list[dict[str, Any]]:
+    """The reports of a file that `check --json` wrote; raises CannotRun when it is none."""
+    try:
+        told = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise CannotRun(f"{path} is not JSON: {' '.join(str(error).split())}") from error
+    if not isinstance(told, list) or not told or not all(map(is_report, told)):
+        raise CannotRun(f"{path} is not a report of `logitsproc check --json`, of version {VERSION}")
+    return told
+
+
+def is_report(told: Any) -> bool:
+    """Whether the data is a report of this version, as far as commands read it."""
+    if not isinstance(told, dict) or told.get("version") != VERSION or told.get("verdict") not in VERDICTS:
+        return False
+    failure = told.get("failure", {})
+    fields = {"target": str, "binding": str, "device": str, "known": list}
+    return has(told, fields) and (failure is None or is_failure(failure))
+
+
+def is_failure(told: Any) -> bool:
+    """Whether the data is a failure of a report, as far as commands read it."""
+    return has(told, {"clause": str, "history": str, "reproduced": bool}) and told["clause"] in clauses()
+
+
+def has(told: Any, fields: Mapping[str, type]) -> bool:
+    """Whether the data is an object with these fields, of these types."""
+    return isinstance(told, dict) and all(isinstance(told.get(name), kind) for name, kind in fields.items())
 
 
 def environment() -> dict[str, str]:
@@ -97,6 +135,7 @@ def failure_json(failure: Failure | None, report: Report) -> dict[str, Any] | No
         "row": violation.row,
         "got": None if violation.got is None else [number(value) for value in violation.got],
         "fault": failure.fault,
+        "reproduced": failure.reproduced,
         "history": format_history(failure.history, failure.asked),
         "explanation": explain(failure, report.settings.subject),
     }
@@ -134,6 +173,8 @@ def junit_outcome(result: ClauseResult, report: Report) -> Any:
         return Error("no witness", "unproven")
     if result.status == "held":
         return None
+    if result.status == "stale":
+        return JUnitFailure(f"stale known failure: {result.note}", "stale")
     return Skipped(f"{result.status}: {result.note}" if result.note else result.status)
 
 

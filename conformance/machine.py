@@ -82,6 +82,17 @@ SCHEDULES = World("schedules", "schedules of an engine", prompts=(*PROMPTS, None
 BEYOND = (LITERAL, OVERLAP, SHRINK, NO_PROMPT)
 
 
+def world_of(history: History) -> World:
+    """The world that a history is of."""
+    if any(arrival.prompt is None for arrival in history.requests.values()):
+        return NO_PROMPT
+    if any(growth.dropped for step in history.steps for growth in step.growth):
+        return SHRINK
+    if any(set(step.removed) & {add.row for add in step.added} for step in history.steps):
+        return OVERLAP
+    return REACHABLE
+
+
 @dataclass(frozen=True)
 class Draw:
     """What the machine draws from: params that use the subject and params that do not, and vocabularies.

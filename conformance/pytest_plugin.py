@@ -22,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--lp-tier", default="quick", metavar="TIER", help="quick, ci or deep")
     group.addoption("--lp-device", default="cpu", metavar="DEVICE", help="where the logits are, as cuda")
     group.addoption("--lp-params", metavar="FILE", help="JSON list of SamplingParams fields to draw from")
+    group.addoption("--lp-known", metavar="FILE", help="TOML file of failures that are excused")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -55,16 +56,19 @@ def prepared(config: pytest.Config, target: str, make: Callable[[pytest.Config, 
 
 
 def processor_job(config: pytest.Config, target: str, tier: str) -> Job:
-    """A logits processor, as --lp-as and --lp-params say; raises CannotRun."""
-    from logitsproc.conformance.api import kind_named
+    """A logits processor, as --lp-as, --lp-params and --lp-known say; raises CannotRun."""
     from logitsproc.conformance.bindings import load_subject
+    from logitsproc.conformance.kinds import kind_named
+    from logitsproc.conformance.known import known_of, read_known
     from logitsproc.conformance.params import read_params
     from logitsproc.conformance.suite import Settings, owed, run, speaks_of
 
     kind, params = kind_named(config.getoption("--lp-as")), config.getoption("--lp-params")
     pool = read_params(Path(params)) if params else None
     subject = load_subject(target, device=config.getoption("--lp-device"))
-    settings = Settings(subject, kind, params=pool, tier=tier)
+    file = config.getoption("--lp-known")
+    known = known_of(read_known(Path(file)), subject, kind) if file else ()
+    settings = Settings(subject, kind, params=pool, tier=tier, known=known)
     return Job(settings, run, [clause for clause in owed(kind) if speaks_of(clause, kind)])
 
 
@@ -120,7 +124,8 @@ class ClauseItem(pytest.Item):
     """One clause of one subject."""
 
     def runtest(self) -> None:
-        """Passes when the clause held with a witness; fails when it is broken or unproven; else is skipped."""
+        """Passes when the clause held with a witness; fails when it is broken, unproven or stale; is expected to fail
+        when it is known; else is skipped."""
         assert isinstance(self.parent, SubjectCollector)
         report = self.parent.report()
         result = next(result for result in report.results if result.clause.id == self.name)
@@ -128,6 +133,10 @@ class ClauseItem(pytest.Item):
             raise ClauseFailed(report, None)
         if result.status == "unproven":
             raise ClauseFailed(report, f"{self.name} is unproven: no step of the run was a witness of it")
+        if result.status == "stale":
+            raise ClauseFailed(report, f"{self.name} was known to be broken, and {result.note}: take the entry out")
+        if result.status == "known":
+            pytest.xfail(result.note)
         if result.status != "held":
             pytest.skip(f"{result.status}: {result.note}" if result.note else result.status)
 

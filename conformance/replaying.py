@@ -7,12 +7,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import CannotRun, Subject
 from logitsproc.conformance.explanation import count
 from logitsproc.conformance.history import BFLOAT16, Arrival, History, batches, grow, new_request, to_update
-from logitsproc.conformance.kinds import SMALLEST_VOCAB, Kind, Pool
-from logitsproc.conformance.machine import NO_PROMPT, OVERLAP, REACHABLE, SHRINK, World
+from logitsproc.conformance.kinds import SMALLEST_VOCAB, Kind, Pool, kind_named
+from logitsproc.conformance.machine import world_of
 from logitsproc.conformance.notation import NotationError, format_drawing, parse
 from logitsproc.conformance.oracles import reference_row
 from logitsproc.conformance.plans import lifted, lifts, lower
@@ -186,14 +185,3 @@ def vocab_of(history: History) -> int:
     """The smallest vocabulary that has every token id of the history."""
     ids = [token for arrival in history.requests.values() for token in (*ids_of(arrival), *(arrival.prompt or ()))]
     return max(SMALLEST_VOCAB, 1 + max([*ids, *largest_grown(history).values()], default=0))
-
-
-def world_of(history: History) -> World:
-    """The world that a history is of."""
-    if any(arrival.prompt is None for arrival in history.requests.values()):
-        return NO_PROMPT
-    if any(growth.dropped for step in history.steps for growth in step.growth):
-        return SHRINK
-    if any(set(step.removed) & {add.row for add in step.added} for step in history.steps):
-        return OVERLAP
-    return REACHABLE

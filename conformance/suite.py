@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +17,7 @@ from logitsproc.conformance.bindings import VLLM, CannotRun, Subject, one_line, 
 from logitsproc.conformance.checks import is_admitted, judge
 from logitsproc.conformance.diagnosis import Diagnosis, Doctor, Trial
 from logitsproc.conformance.evidence import OBSERVED_EVERY, Evidence, Observer, witness
+from logitsproc.conformance.excuses import Excuse, Excuses, Known, answers
 from logitsproc.conformance.faults import FAULTS, Belief
 from logitsproc.conformance.findings import Finding
 from logitsproc.conformance.history import BFLOAT16, STRIDED, Arrival, Growth, History, new_request
@@ -60,11 +61,15 @@ from logitsproc.conformance.validation import (
 )
 from logitsproc.conformance.watch import WATCH, TookTooLong
 from logitsproc.reference.batch import IllFormed
+from logitsproc.reference.expectation import Expectation
 from logitsproc.reference.request import Request
 from logitsproc.reference.row.temperature import is_greedy
 from logitsproc.spec import Clause, clauses
 
 CONFORMANT, VIOLATION, UNPROVEN = "conformant", "violation", "unproven"
+KNOWN, STALE = "known failures", "stale known failures"
+VERDICTS = (VIOLATION, STALE, UNPROVEN, KNOWN, CONFORMANT)
+"""The worst first."""
 DEFAULT_SEED = 0
 VOCABS = (SMALLEST_VOCAB, 64)
 MAX_VOCAB = 1 << 18
@@ -95,7 +100,8 @@ TIERS = {"quick": Tier(400, ENOUGH_BEYOND, 18), "ci": Tier(8000, 500, 280), "dee
 class Settings:
     """What is to be run.
 
-    `limit` is the seconds that one call of the subject may take; `seconds` overrides the tier's.
+    `limit` is the seconds that one call of the subject may take; `seconds` overrides the tier's. `known`: failures that
+    are excused while their histories still fail.
     """
 
     subject: Subject
@@ -108,6 +114,7 @@ class Settings:
     glob: str = "*"
     limit: float = 5.0
     seconds: float | None = None
+    known: tuple[Known, ...] = ()
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None
 
 
@@ -143,7 +150,7 @@ class Beyond:
 
 @dataclass(frozen=True)
 class ClauseResult:
-    """How a clause fared: held, broken, not met (a SHOULD), unproven, n/a, or not judged."""
+    """How a clause fared: held, broken, known, stale, not met (a SHOULD), unproven, n/a, or not judged."""
 
     clause: Clause
     status: str
@@ -171,11 +178,12 @@ class Report:
     stopped_early: bool = False
     seconds: float = 0.0
     note: str = ""
+    known: list[Excuse] = field(default_factory=list)
 
     @property
     def exit_status(self) -> int:
-        """0 conformant, 1 violation, 3 unproven."""
-        return {CONFORMANT: 0, VIOLATION: 1, UNPROVEN: 3}[self.verdict]
+        """0 conformant, but for known failures too; 1 violation, or a known failure is stale; 3 unproven."""
+        return {CONFORMANT: 0, KNOWN: 0, VIOLATION: 1, STALE: 1, UNPROVEN: 3}[self.verdict]
 
 
 def run(settings: Settings) -> Report:
@@ -250,6 +258,7 @@ class Run:
         users = [params for params in pool if self.user_keys[repr(params)]]
         others = [params for params in pool if not self.user_keys[repr(params)]]
         self.draw = self.draw_from(users, others, settings.kind)
+        self.excuses = Excuses(self)
 
     def draw_from(self, users: Pool, others: Pool, kind: Kind | None) -> Draw:
         """What histories are drawn from."""
@@ -287,7 +296,7 @@ class Run:
         return Report(
             self.settings,
             self.oracle.name,
-            verdict(failure, results),
+            verdict(failure, results, self.excuses.found),
             scope_of(self.settings.subject, beyond),
             results,
             self.evidence,
@@ -299,6 +308,7 @@ class Run:
             len(self.draw.users) + len(self.draw.others),
             self.stopped_early,
             time.monotonic() - self.started,
+            known=self.excuses.found,
         )
 
     def look(self) -> Failure | None:
@@ -436,16 +446,21 @@ class Run:
         return time.monotonic() > self.deadline or self.outside_count >= OUT_OF_SCOPE_LIMIT
 
     def counts(self, world: World, case: Case, violation: Violation) -> bool:
-        """Whether a violation breaks a clause that --clauses names; one that does not is only noted."""
-        if self.settings.glob == "*":
+        """Whether a violation breaks a clause that --clauses names and nothing excuses; another is noted at most."""
+        if self.settings.glob == "*" and not self.excuses.clauses:
             return True
-        if self.is_chosen(self.failure(world, case, violation)):
+        if self.excuses.covers(lower(case), violation):
+            return False
+        failure = self.failure(world, case, violation)
+        if self.is_chosen(failure):
             return True
-        self.outside_count += 1
+        self.outside_count += failure.clause.id not in self.excuses.clauses
         return False
 
     def is_chosen(self, failure: Failure) -> bool:
-        """Whether the failure breaks a clause that --clauses names; the first of each other clause is noted."""
+        """Whether the failure breaks a clause that --clauses names and nothing excuses; others are noted once each."""
+        if failure.clause.id in self.excuses.clauses:
+            return False
         if fnmatch.fnmatchcase(failure.clause.id, self.settings.glob):
             return True
         if failure.clause not in [noted.clause for noted in self.outside]:
@@ -485,21 +500,20 @@ class Run:
 
     def diagnose(self, history: History, violation: Violation) -> Diagnosis:
         """Which clause it is."""
-        doctor = Doctor(
-            partial(Player, self.settings.subject),
-            self.oracle,
-            self.uses,
-            self.settings.kind,
-            self.hold,
-        )
-        return doctor.diagnose(history, violation)
+        return self.doctor().diagnose(history, violation)
+
+    def doctor(self) -> Doctor:
+        """Who finds that out."""
+        player = partial(Player, self.settings.subject)
+        return Doctor(player, self.oracle, self.uses, self.settings.kind, self.hold)
 
     def failing(self, case: Case, violation: Violation) -> bool:
-        """Whether the case fails, and in the same way; not, when time is up, so that shrinking ends."""
+        """Whether the case fails, in the same way and not as is known; not, when time is up, so that shrinking ends."""
         if time.monotonic() > self.end or not all(self.takes(a.params) for a in case.header.requests.values()):
             return False
-        found = self.replay(lower(case))
-        return found is not None and same_kind(found, violation)
+        history = lower(case)
+        found = self.replay(history)
+        return found is not None and same_kind(found, violation) and not self.excuses.covers(history, found)
 
     def takes(self, params: dict[str, Any]) -> bool:
         """Whether a host, and the subject, take these params."""
@@ -554,6 +568,8 @@ class Run:
         status, note = "held", ""
         if failure is not None and failure.clause.id == clause.id:
             status = "broken"
+        elif excuse := self.excuses.of(clause):
+            status, note = ("stale", excuse.stale) if excuse.stale else ("known", excuse.known.reason)
         elif not fnmatch.fnmatchcase(clause.id, self.settings.glob):
             status, note = "not judged", "outside --clauses"
         elif reason := self.not_applicable(clause):
@@ -644,10 +660,12 @@ class Judged:
         self.run = run
         self.evidence = evidence
         self.observer: Observer | None = None
+        self.known: Observer | None = None
 
     def begin(self) -> bool:
         """A new history."""
         self.observer = None
+        self.known = self.run.excuses.observer()
         if self.evidence.histories % OBSERVED_EVERY == 0:
             kind = self.run.settings.kind
             faults: list[type[Belief]] = [
@@ -662,10 +680,33 @@ class Judged:
         """One step; raises Violation."""
         if self.run.is_over():
             raise Enough
-        expectations = judge(player, outcome, self.run.oracle)
-        shown = self.evidence.step(player, outcome, expectations, self.run.settings.kind)
-        if self.observer is not None:
-            witness(self.observer, outcome, self.evidence, shown)
+        expectations = self.judged(player, outcome)
+        if expectations is not None:
+            shown = self.evidence.step(player, outcome, expectations, self.run.settings.kind)
+            if self.observer is not None:
+                witness(self.observer, outcome, self.evidence, shown)
+        elif self.observer is not None:
+            pass_over(self.observer, outcome)
+
+    def judged(self, player: Player, outcome: Outcome) -> list[Expectation] | None:
+        """What the rows were to be; None where they are wrong as a fault that is known says. Raises Violation."""
+        if self.known is None:
+            return judge(player, outcome, self.run.oracle)
+        self.known.follow(outcome)
+        try:
+            return judge(player, outcome, self.run.oracle)
+        except Violation as violation:
+            if violation.clause is not None or not answers(self.known, outcome):
+                raise
+            return None
+        finally:
+            self.known.applied(outcome)
+
+
+def pass_over(observer: Observer, outcome: Outcome) -> None:
+    """Shows the faults a step, and judges nothing by it."""
+    observer.follow(outcome)
+    observer.applied(outcome)
 
 
 def same_kind(found: Violation, violation: Violation) -> bool:
@@ -705,12 +746,16 @@ def ordinary(history: History) -> History:
     return replace(history, requests=requests, steps=tuple(steps))
 
 
-def verdict(failure: Failure | None, results: list[ClauseResult]) -> str:
-    """Violation before unproven before conformant."""
+def verdict(failure: Failure | None, results: list[ClauseResult], known: Sequence[Excuse] = ()) -> str:
+    """Violation before stale before unproven before known before conformant."""
     if failure is not None:
         return VIOLATION
+    if any(excuse.stale for excuse in known):
+        return STALE
     statuses = {result.status for result in results if result.clause.is_must}
-    return CONFORMANT if "held" in statuses and "unproven" not in statuses else UNPROVEN
+    if "held" not in statuses or "unproven" in statuses:
+        return UNPROVEN
+    return KNOWN if known else CONFORMANT
 
 
 def scope_of(subject: Subject, beyond: list[Beyond]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ PARAMS_FILE = "params.json"
 LITERAL = ("--scope", "literal")
 NO_REPEAT = '[{"extra_args": {"no_repeat": true}}]'
 VLLM = "vllm-project/vllm"
+REFERENCE = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,12 @@ class PublicFault:
     def line(self) -> str:
         """The command as it is typed; empty where there is none."""
         return shlex.join(("logitsproc", *self.command)) if self.command else ""
+
+
+def link_of(reference: str) -> str | None:
+    """The address of "owner/repository#number"; None for a few words."""
+    found = REFERENCE.fullmatch(reference)
+    return f"https://github.com/{found[1]}/issues/{found[2]}" if found else None
 
 
 def as_kind(kind: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata, resources
 
@@ -35,6 +36,7 @@ CHAPTERS = (
 )
 
 HEADING = re.compile(r"^### ([A-Z]+(?:-[A-Z]+)+): (.+)$", re.MULTILINE)
+END = re.compile(r"^(?:<a id=|## )", re.MULTILINE)
 LEVEL = re.compile(rf"^\*\*({'|'.join(LEVELS)})\*\* · (.+)$", re.MULTILINE)
 CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```history\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -85,11 +87,8 @@ def clauses() -> dict[str, Clause]:
     """Every clause by id, in the order of the chapters; raises SpecError."""
     found: dict[str, Clause] = {}
     for chapter in CHAPTERS:
-        text = chapter_text(chapter)
-        headings = list(HEADING.finditer(text))
-        for heading, following in zip(headings, [*headings[1:], None], strict=True):
-            body = text[heading.end() : following.start() if following else len(text)]
-            clause = read_clause(heading[1], heading[2], body, chapter)
+        for name, title, body in sections(chapter):
+            clause = read_clause(name, title, body, chapter)
             if clause.id in found:
                 raise SpecError(f"{clause.id} stands in {found[clause.id].chapter}.md and {chapter}.md")
             found[clause.id] = clause
@@ -101,9 +100,17 @@ def chapter_text(chapter: str) -> str:
     return resources.files(__package__).joinpath(f"{chapter}.md").read_text(encoding="utf-8")
 
 
+def sections(chapter: str) -> Iterator[tuple[str, str, str]]:
+    """Of each clause of a chapter its id, its title and the Markdown below its heading."""
+    text = chapter_text(chapter)
+    headings = list(HEADING.finditer(text))
+    for heading, following in zip(headings, [*headings[1:], None], strict=True):
+        below = text[heading.end() : following.start() if following else len(text)]
+        yield heading[1], heading[2], END.split(below, maxsplit=1)[0]
+
+
 def read_clause(name: str, title: str, body: str, chapter: str) -> Clause:
     """A clause from the text under its heading; raises SpecError when a part is missing."""
-    body = re.split(r"^(?:<a id=|## )", body, maxsplit=1, flags=re.MULTILINE)[0]
     place = f"{chapter}.md: {name}"
     level, why = required(LEVEL, body, place, "level"), required(WHY, body, place, "reason")
     upstream, verdict = required(UPSTREAM, body, place, "upstream place"), required(VERDICT, body, place, "verdict")

@@ -173,6 +173,20 @@ class StrictAndSwapRaises(TargetToken):
         raise KeyError(row)
 
 
+class SwapsAndRemovesWrongly(MinP):
+    """Two faults: swapped with an empty row, the state stays behind as well; rows above a removed one shift."""
+
+    def swap(self, row: int, other: int) -> None:
+        held, opposite = self.rows.get(row), self.rows.get(other)
+        if held is not None:
+            self.rows[other] = held
+        if opposite is not None:
+            self.rows[row] = opposite
+
+    def remove(self, row: int) -> None:
+        self.rows = {at - (at > row): state for at, state in self.rows.items() if at != row}
+
+
 class PopsTheParams(TargetToken):
     def add(self, row: int, params: object, prompt: object, output: object) -> None:
         super().add(row, params, prompt, output)

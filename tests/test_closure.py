@@ -6,37 +6,27 @@ from pathlib import Path
 
 import pytest
 
+from logitsproc.conformance.closure import (
+    CHECKS,
+    an_id,
+    catalogued,
+    checks,
+    definitions,
+    miniatures,
+    of,
+    reference_lines,
+)
 from logitsproc.conformance.explanation import REMEDIES
-from logitsproc.conformance.faults import clause_of
-from logitsproc.conformance.miniatures.catalogue import CONSUMERS, HOSTS, PIPELINES, PRODUCERS, ROWS
 from logitsproc.spec import clauses
 
 ROOT = Path(__file__).parent.parent
-PREFIXES = "UPD|PROD|PROC|PIPE|EMPTY|ALLOW|BAD|MINTOK|BIAS|REP|FREQ|PRES|TEMP|MINP|TOPK|TOPP|VAL|LOAD|NUM"
-ID = rf"(?:{PREFIXES})(?:-[A-Z]+)+"
-OPENING = re.compile(rf"\s*({ID}(?:,\s+{ID})*):")
-CHECKS = ("checks", "player", "faults", "kinds/*", "producers/*", "validation", "loading", "suite")
-
-
-def opening_ids(path: Path) -> set[str]:
-    """The clause ids that the docstrings of a module's functions and classes open with."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and (match := OPENING.match(ast.get_docstring(node) or "")):
-            found |= set(re.findall(ID, match[1]))
-    return found
-
-
-REFERENCE = set().union(*(opening_ids(path) for path in (ROOT / "reference").rglob("*.py")))
-CHECKED = set().union(*(opening_ids(path) for name in CHECKS for path in (ROOT / "conformance").glob(f"{name}.py")))
-MINIATURES = {clause_of(miniature) for miniature in [*CONSUMERS, *ROWS, *PIPELINES, *PRODUCERS, *HOSTS]}
 
 
 @pytest.mark.parametrize("clause", clauses())
 def test_every_clause_has_reference_check_and_miniature(clause: str) -> None:
-    assert clause in REFERENCE, "no docstring in reference/ opens with it"
-    assert clause in CHECKED, f"no docstring in conformance/ {CHECKS} opens with it"
-    assert clause in MINIATURES, "no miniature names it"
+    assert of(clause, reference_lines()), "no docstring in reference/ opens with it"
+    assert of(clause, checks()), f"no docstring in conformance/ {CHECKS} opens with it"
+    assert of(clause, miniatures()), "no miniature names it"
 
 
 @pytest.mark.parametrize(
@@ -50,12 +40,8 @@ def test_every_clause_has_reference_check_and_miniature(clause: str) -> None:
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_no_file_names_a_clause_that_is_not_there(path: Path) -> None:
-    mentioned = set(re.findall(rf"\b{ID}\b", path.read_text()))
+    mentioned = set(re.findall(rf"\b{an_id()}\b", path.read_text()))
     assert mentioned <= set(clauses()) | {"UPD-NOSUCH"}
-
-
-def test_every_prefix_is_read() -> None:
-    assert {clause.partition("-")[0] for clause in clauses()} == set(PREFIXES.split("|"))
 
 
 def test_remedies_are_for_clauses() -> None:
@@ -63,7 +49,43 @@ def test_remedies_are_for_clauses() -> None:
 
 
 def test_the_docstring_convention_is_read_as_it_is_written() -> None:
-    assert {"UPD-ADD", "UPD-REPLACE", "UPD-EXTEND"} <= opening_ids(ROOT / "reference" / "batch.py")
+    found = definitions(ROOT / "reference" / "batch.py", "reference/batch.py")
+    assert {"UPD-ADD", "UPD-REPLACE", "UPD-EXTEND"} <= {name for each in found for name in each.clauses}
+    (swap,) = of("UPD-SWAP", found)
+    assert (swap.file, swap.name) == ("reference/batch.py", "swap")
+    assert (ROOT / swap.file).read_text().splitlines()[swap.line - 1] == swap.source.splitlines()[0]
+    assert swap.says.startswith("the two rows exchange what they hold")
+
+
+def test_every_miniature_is_found_where_it_is_written_and_breaks_one_clause() -> None:
+    assert len(miniatures()) == len(catalogued())
+    assert all(len(each.clauses) == 1 for each in miniatures())
+
+
+def test_a_method_is_found_with_its_class_and_without_its_indentation(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        "class Table:\n"
+        "    if True:\n"
+        "        @staticmethod\n"
+        "        def swap() -> int:\n"
+        '            """UPD-SWAP, UPD-MOVE: one\n'
+        "            line.\n\n"
+        "            More.\n"
+        '            """\n'
+        "            return 1\n\n"
+        "    def other() -> None:\n"
+        '        """Speaks of UPD-SWAP: no more."""\n'
+    )
+    (found,) = definitions(module, "room/module.py")
+    assert (found.clauses, found.name, found.line, found.says) == (
+        ("UPD-SWAP", "UPD-MOVE"),
+        "Table.swap",
+        3,
+        "one line.",
+    )
+    assert found.source.splitlines()[:2] == ["@staticmethod", "def swap() -> int:"]
+    assert found.source.splitlines()[-1] == "    return 1"
 
 
 def imports(path: Path) -> set[str]:

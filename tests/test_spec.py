@@ -6,8 +6,8 @@ import re
 import pytest
 
 from logitsproc import spec
-from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import load_subject
+from logitsproc.conformance.kinds import kind_named
 from logitsproc.conformance.notation import parse
 from logitsproc.conformance.replaying import check_drawings, check_sights, play_history
 

@@ -1,24 +1,21 @@
 """Writes the tables of public faults into the page: `track_record.py spec/track-record.md`."""
 
-import re
 import sys
 from pathlib import Path
 
 from marks import write
 
-from logitsproc.conformance.track_record import PARTS, PROCESSOR, PRODUCER, RECORD, STAGE, PublicFault
+from logitsproc.conformance.track_record import PARTS, PROCESSOR, PRODUCER, RECORD, STAGE, PublicFault, link_of
 from logitsproc.spec import clauses
 
 PAGE = Path(__file__).parent.parent / "spec" / "track-record.md"
-REFERENCE = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
 TITLES = {PROCESSOR: "Processors", STAGE: "Built-in and sampler stages", PRODUCER: "Producers"}
 
 
 def linked(reference: str) -> str:
     """A reference as a link, or as it is where it has no number."""
-    if not (match := REFERENCE.fullmatch(reference)):
-        return reference
-    return f"[{reference}](https://github.com/{match[1]}/issues/{match[2]})"
+    link = link_of(reference)
+    return f"[{reference}]({link})" if link else reference
 
 
 def row(fault: PublicFault) -> str:

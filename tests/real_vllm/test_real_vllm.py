@@ -15,9 +15,8 @@ from vllm.v1.sample.logits_processor import (
 
 from logitsproc import spec
 from logitsproc.conformance import NotConformant, check_processor, interface
-from logitsproc.conformance.api import kind_named
 from logitsproc.conformance.bindings import load_subject, vllm_binding
-from logitsproc.conformance.kinds import KINDS
+from logitsproc.conformance.kinds import KINDS, kind_named
 from logitsproc.conformance.notation import parse
 from logitsproc.conformance.replaying import check_sights, play_history
 from logitsproc.conformance.suite import Report, Settings, run
