@@ -170,8 +170,8 @@ FIELD = (
         "vllm_plugin_meralion2.transformers_utils.no_repeat_logits_processor:NoRepeatNGramV1LogitsProcessor",
         environ={"MERALION_NGRAM_SIZE": "2"},
         note="It serves every request alike, with n-grams of the size that MERALION_NGRAM_SIZE says, 2 here. The "
-        "plug-in for the model wants a vLLM before 0.17.0, and is not loaded; the class needs of vLLM only the interface "
-        "of processors, whose code is the same in 0.16.0.",
+        "plug-in for the model wants a vLLM before 0.17.0, and is not loaded; the class needs of vLLM only the "
+        "interface of processors, whose code is the same in 0.16.0.",
     ),
     Subject(
         SBW,
@@ -205,7 +205,7 @@ FIELD = (
         SOVEREIGN,
         "sovereign_pulse_vllm:SovereignPulseLogitsProcessor",
         "sovereign_pulse_vllm:SovereignPulseLogitsProcessor",
-        note="A callable that takes the token ids and the logits of one request, to be given to `SamplingParams`, which "
-        "has no field for it in vLLM 0.32.0.",
+        note="A callable that takes the token ids and the logits of one request, to be given to `SamplingParams`, "
+        "which has no field for it in vLLM 0.32.0.",
     ),
 )
