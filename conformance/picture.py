@@ -21,6 +21,8 @@ LEFT, TOP, ROW, CELL, LANE, EDGE = 64, 34, 34, 64, 26, 18
 """Pixels: where the first step and the first row begin, how high a row and how wide a step is, how wide an operation of
 an update, and what is around them."""
 BAR, THIN = 24, 10
+LETTER, LEGEND = 8, 100
+"""Pixels of a letter, and the letters of a line of the legend; what a request asks for may be a list of any length."""
 FAIL = "!"
 Mark = tuple[int, int | None]
 """The step and the row that are wrong."""
@@ -115,7 +117,8 @@ def picture(history: History, mark: Mark | None = None) -> str:
         return ""
     columns = [CELL + LANE * (len(moment.events) + 1) for moment in moments]
     width = LEFT + sum(columns) + EDGE
-    legend = [(name, format_arrival(history.requests[name])) for name in named(moments)]
+    legend = {name: legend_text(history, name) for name in named(moments)}
+    overall = max(width, *(30 + LETTER * len(text) + EDGE for text in legend.values()))
     height = TOP + ROW * max(len(rows), 1) + EDGE + 20 * len(legend)
     parts = [f'<text x="8" y="{middle(rows, row) + 4}" class="label">row {row}</text>' for row in rows]
     parts += [f'<path class="line" d="M{LEFT} {middle(rows, row)}H{width - EDGE}"/>' for row in rows]
@@ -127,12 +130,14 @@ def picture(history: History, mark: Mark | None = None) -> str:
         before, x = moment.names, x + wide
     bottom = TOP + ROW * max(len(rows), 1) + EDGE
     parts += [
-        part for place, (name, asks) in enumerate(legend) for part in entry(history, name, asks, bottom + 20 * place)
+        part
+        for place, (name, text) in enumerate(legend.items())
+        for part in entry(history, name, text, bottom + 20 * place)
     ]
     label = escape("; ".join(f"step {moment.index}: {format_step(moment.step)}" for moment in moments), quote=True)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="history" role="img" aria-label="{label}" '
-        f'viewBox="0 0 {max(width, 260)} {height}" width="{max(width, 260)}" height="{height}">'
+        f'viewBox="0 0 {overall} {height}" width="{overall}" height="{height}">'
         f"<style>{STYLE}</style>{''.join(parts)}</svg>"
     )
 
@@ -233,10 +238,15 @@ def wrong(x: int, y: int) -> list[str]:
     ]
 
 
-def entry(history: History, name: str, asks: str, y: int) -> list[str]:
-    """A line of the legend: a request and what it asks for."""
-    text = escape(f"{name}: {asks or 'asks for nothing'}")
+def legend_text(history: History, name: str) -> str:
+    """A request and what it asks for, in a line."""
+    text = f"{name}: {format_arrival(history.requests[name]) or 'asks for nothing'}"
+    return text if len(text) <= LEGEND else f"{text[: LEGEND - 3]}..."
+
+
+def entry(history: History, name: str, text: str, y: int) -> list[str]:
+    """A line of the legend."""
     return [
         f'<rect x="8" y="{y}" width="14" height="14" fill="{colour(history, name)}"/>',
-        f'<text x="30" y="{y + 12}" class="label">{text}</text>',
+        f'<text x="30" y="{y + 12}" class="label">{escape(text)}</text>',
     ]

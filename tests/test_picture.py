@@ -84,6 +84,18 @@ def test_a_long_history_shows_its_end_and_the_rows_about_the_one_that_is_wrong()
     assert len([rect for rect in root.iter() if rect.get("class") == "wrong"]) == 1
 
 
+def test_the_legend_is_whole_and_a_long_list_is_cut_off() -> None:
+    tokens = list(range(200))
+    root = drawn(
+        picture(parse(f"vocab 300\nA: allowed_token_ids={tokens}\nB: min_tokens=3, stop_token_ids=[1, 2]\n\n[A, B]"))
+    )
+    texts = [str(text.text) for text in root.iter(f"{SVG}text")]
+    assert "B: min_tokens=3, stop_token_ids=[1, 2]" in texts
+    (long,) = [text for text in texts if text.startswith("A: ")]
+    assert (len(long), long[-3:]) == (100, "...")
+    assert float(str(root.get("width"))) >= 30 + 8 * len(long)
+
+
 def test_names_are_escaped() -> None:
     history = parse("vocab 4\nA: extra_args={'text': '</svg><script>&'}\n\nadd A@0")
     svg = picture(history)
