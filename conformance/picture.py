@@ -118,7 +118,7 @@ def picture(history: History, mark: Mark | None = None) -> str:
     columns = [CELL + LANE * (len(moment.events) + 1) for moment in moments]
     width = LEFT + sum(columns) + EDGE
     legend = {name: legend_text(history, name) for name in named(moments)}
-    overall = max(width, *(30 + LETTER * len(text) + EDGE for text in legend.values()))
+    overall = max([width, *(30 + LETTER * len(text) + EDGE for text in legend.values())])
     height = TOP + ROW * max(len(rows), 1) + EDGE + 20 * len(legend)
     parts = [f'<text x="8" y="{middle(rows, row) + 4}" class="label">row {row}</text>' for row in rows]
     parts += [f'<path class="line" d="M{LEFT} {middle(rows, row)}H{width - EDGE}"/>' for row in rows]

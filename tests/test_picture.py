@@ -103,6 +103,12 @@ def test_names_are_escaped() -> None:
     drawn(svg)
 
 
+def test_a_history_in_which_nobody_comes_is_drawn() -> None:
+    root = drawn(picture(parse("vocab 4\n\nquiet")))
+    assert [text.text for text in root.iter(f"{SVG}text")] == ["step 0"]
+    assert in_text(parse("vocab 4\n\nquiet")).plain.split() == ["step", "0"]
+
+
 @pytest.mark.parametrize("steps", ["", "move 1->0"])
 def test_what_has_no_step_that_can_be_played_has_no_picture(steps: str) -> None:
     assert picture(parse(f"vocab 4\n\n{steps}")) == ""
