@@ -11,8 +11,8 @@ from itertools import product
 from typing import Any
 
 import pytest
-from test_closure import ID, OPENING
 
+from logitsproc.conformance.closure import opening_ids
 from logitsproc.proofs import confirmed, contracts, one_update
 from logitsproc.proofs.confirmed import CONFIRMED, ERROR, REFUTED, SILENT, UNCONFIRMED, VACUOUS, Checked, verdict_of
 from logitsproc.proofs.one_update import PLANTED, ROWS, Drawn, Search, trouble_with, update_of
@@ -124,10 +124,10 @@ def test_crosshair_writes_the_words_that_are_read(name: str, verdict: str) -> No
 
 @pytest.mark.parametrize("name", confirmed.names())
 def test_every_contract_says_one_sentence_of_clauses_there_are(name: str) -> None:
-    opening = OPENING.match(docstring(name))
-    assert opening, "it opens with no clause"
-    assert set(re.findall(ID, opening[1])) <= set(clauses())
-    sentence = docstring(name)[opening.end() :].partition("\n\n")[0]
+    ids = opening_ids(docstring(name))
+    assert ids, "it opens with no clause"
+    assert set(ids) <= set(clauses())
+    sentence = docstring(name).partition(":")[2].partition("\n\n")[0]
     assert re.fullmatch(r"\s[^.]+\.", sentence), "it is not one sentence"
 
 
