@@ -38,7 +38,15 @@ from logitsproc.conformance.drift import (
     pinned,
     to_reread,
 )
-from logitsproc.conformance.explanation import count, evidence_line, excuse_line, explanation, indented, verdict_line
+from logitsproc.conformance.explanation import (
+    count,
+    evidence_line,
+    excuse_line,
+    explanation,
+    in_question,
+    indented,
+    verdict_line,
+)
 from logitsproc.conformance.formats import read_reports, require_writable, write_json, write_junit, write_whole
 from logitsproc.conformance.github import is_github, tell_github
 from logitsproc.conformance.history import History, batches
@@ -230,15 +238,14 @@ def evidence_table(report: Report) -> Table:
     for heading in ("clause", "level", "fired", "witnessed", "result"):
         numeric = heading in ("fired", "witnessed")
         table.add_column(heading, justify="right" if numeric else "left", no_wrap=heading != "result")
-    for result in report.results:
-        if result.note != "another transformation":
-            table.add_row(
-                result.clause.id,
-                result.clause.level,
-                f"{result.fired:,}",
-                f"{result.witnessed:,}",
-                shown_result(result),
-            )
+    for result in in_question(report):
+        table.add_row(
+            result.clause.id,
+            result.clause.level,
+            f"{result.fired:,}",
+            f"{result.witnessed:,}",
+            shown_result(result),
+        )
     return table
 
 

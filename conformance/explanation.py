@@ -10,7 +10,7 @@ from logitsproc.conformance.notation import format_history, format_number
 from logitsproc.conformance.picture import Mark, in_text
 from logitsproc.conformance.prose import same_values, story
 from logitsproc.conformance.script import as_script
-from logitsproc.conformance.suite import Failure, Report
+from logitsproc.conformance.suite import STALE, ClauseResult, Failure, Report
 from logitsproc.reference.expectation import Expectation, refused
 
 SHOWN_TOKENS = 8
@@ -161,6 +161,11 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
+def in_question(report: Report) -> list[ClauseResult]:
+    """The results that are shown: of the clauses that are not another transformation's."""
+    return [result for result in report.results if result.note != "another transformation"]
+
+
 def verdict_line(report: Report) -> str:
     """The verdict in one sentence."""
     target = report.settings.subject.target
@@ -168,9 +173,9 @@ def verdict_line(report: Report) -> str:
         return f"{target}: violation of {report.failure.clause.id}"
     if report.settings.glob != "*":
         target += f", {report.settings.glob} only"
-    if report.verdict == "stale known failures":
+    if report.verdict == STALE:
         stale = ", ".join(excuse.known.clause for excuse in report.known if excuse.stale)
-        return f"{target}: stale known failures: {stale}"
+        return f"{target}: {STALE}: {stale}"
     if report.verdict == "unproven":
         missing = [result.clause.id for result in report.results if result.status == "unproven"]
         if not missing:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from logitsproc.conformance.history import History
 from logitsproc.conformance.notation import format_arrival, format_step
-from logitsproc.conformance.timeline import ADD, Event, Moment, Names, timeline
+from logitsproc.conformance.timeline import ADD, Event, Moment, at, timeline
 
 COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d98cff", "#ff9e80", "#b0bec5")
 """Of requests, in the order of arrival; also for who does not see all colours, and dark text is read on each."""
@@ -38,26 +38,16 @@ class Window(NamedTuple):
 def window(history: History, mark: Mark | None) -> Window:
     """The last steps, and the rows around the one that is wrong."""
     moments = timeline(history)[-SHOWN_STEPS:]
-    states = [names for moment in moments for names in states_of(moment)]
+    states = [names for moment in moments for names in moment.states]
     most = max(map(len, states), default=0)
     row = 0 if mark is None or mark[1] is None else mark[1]
     first = max(0, min(row - SHOWN_ROWS // 2, most - SHOWN_ROWS))
     return Window(moments, range(first, min(most, first + SHOWN_ROWS)))
 
 
-def states_of(moment: Moment) -> list[Names]:
-    """The batch after each operation of a step, and after the step."""
-    return [*(event.after for event in moment.events), moment.names]
-
-
 def colour(history: History, name: str) -> str:
     """The colour of a request."""
     return COLOURS[list(history.requests).index(name) % len(COLOURS)]
-
-
-def at(names: Names, row: int) -> str | None:
-    """Who stands at a row, also of one beyond the batch."""
-    return names[row] if row < len(names) else None
 
 
 def in_text(history: History, mark: Mark | None = None) -> Text:
@@ -122,12 +112,11 @@ def picture(history: History, mark: Mark | None = None) -> str:
     height = TOP + ROW * max(len(rows), 1) + EDGE + 20 * len(legend)
     parts = [f'<text x="8" y="{middle(rows, row) + 4}" class="label">row {row}</text>' for row in rows]
     parts += [f'<path class="line" d="M{LEFT} {middle(rows, row)}H{width - EDGE}"/>' for row in rows]
-    before: Names = () if moments[0].index == 0 else start_of(history, moments[0].index)
     x = LEFT
     for moment, wide in zip(moments, columns, strict=True):
-        parts += lanes(history, moment, before, rows, x)
+        parts += lanes(history, moment, rows, x)
         parts += cells(history, moment, rows, x + wide - CELL, mark)
-        before, x = moment.names, x + wide
+        x += wide
     bottom = TOP + ROW * max(len(rows), 1) + EDGE
     parts += [
         part
@@ -154,13 +143,8 @@ STYLE = (
 
 def named(moments: Sequence[Moment]) -> list[str]:
     """The requests that stand in the batch at some time, in the order in which they come."""
-    states = [names for moment in moments for names in states_of(moment)]
+    states = [names for moment in moments for names in moment.states]
     return list(dict.fromkeys(name for names in states for name in names if name is not None))
-
-
-def start_of(history: History, index: int) -> Names:
-    """The batch before a step."""
-    return timeline(history)[index - 1].names
 
 
 def middle(rows: range, row: int) -> int:
@@ -168,9 +152,9 @@ def middle(rows: range, row: int) -> int:
     return TOP + ROW * (row - rows.start) + ROW // 2
 
 
-def lanes(history: History, moment: Moment, before: Names, rows: range, x: int) -> list[str]:
+def lanes(history: History, moment: Moment, rows: range, x: int) -> list[str]:
     """The operations between two steps: thin bars for who stands where, and what each operation does."""
-    states = [before, *(event.after for event in moment.events)]
+    states = [moment.before, *(event.after for event in moment.events)]
     parts = [
         bar(history, name, x + LANE * place, middle(rows, row), LANE, THIN)
         for place, names in enumerate(states)

@@ -8,7 +8,7 @@ from math import copysign
 from logitsproc.conformance.history import Growth, History
 from logitsproc.conformance.notation import format_arrival
 from logitsproc.conformance.player import Violation
-from logitsproc.conformance.timeline import ADD, REMOVE, Event, Moment, Names, timeline
+from logitsproc.conformance.timeline import ADD, REMOVE, Event, Moment, at, timeline
 from logitsproc.reference.batch import SWAP
 from logitsproc.reference.expectation import refused
 
@@ -40,8 +40,8 @@ def sentences(moments: list[Moment], about: set[str]) -> list[str]:
 
 def held(moments: list[Moment], row: int) -> set[str | None]:
     """Who stands at the row in the last step, and who stood there last before them."""
-    states = [names for moment in moments for names in (*(event.after for event in moment.events), moment.names)]
-    standing = [names[row] for names in states if row < len(names) and names[row] is not None]
+    states = [names for moment in moments for names in moment.states]
+    standing = [name for names in states if (name := at(names, row)) is not None]
     last = standing[-1:]
     return {*last, *[name for name in standing if name not in last][-1:]}
 
@@ -73,7 +73,7 @@ def whom(event: Event) -> list[str]:
 
 def told_event(event: Event) -> str:
     """An operation in words."""
-    name, there = stands(event.before, event.row), stands(event.before, event.other)
+    name, there = at(event.before, event.row), at(event.before, event.other)
     if event.kind == REMOVE:
         return f"{name} is removed from row {event.row}"
     if event.kind == ADD:
@@ -83,11 +83,6 @@ def told_event(event: Event) -> str:
         both = " and ".join(f"{who} goes from row {start} to row {end}" for who, start, end in event.moves)
         return f"rows {event.row} and {event.other} are swapped" + (f", so that {both}" if both else "")
     return f"{name} moves from row {event.row} to row {event.other}" + (f", and {there} is gone" if there else "")
-
-
-def stands(names: Names, row: int) -> str | None:
-    """Who stands at a row, also of one beyond the batch."""
-    return names[row] if row < len(names) else None
 
 
 def effect(history: History, violation: Violation, served: str | None, carries: tuple[str, ...]) -> str:

@@ -45,12 +45,23 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Moment:
-    """A step: its number, its operations, and the batch after it."""
+    """A step: its number, the batch before it, its operations, and the batch after it."""
 
     index: int
     step: Step
+    before: Names
     events: list[Event]
     names: Names
+
+    @property
+    def states(self) -> list[Names]:
+        """The batch after each operation, and after the step."""
+        return [*(event.after for event in self.events), self.names]
+
+
+def at(names: Names, row: int) -> str | None:
+    """Who stands at a row, also of one beyond the batch."""
+    return names[row] if row < len(names) else None
 
 
 def timeline(history: History) -> list[Moment]:
@@ -61,10 +72,10 @@ def timeline(history: History) -> list[Moment]:
     try:
         for index, step in enumerate(history.steps):
             size = rows_after(batch, step) if step.size is None else step.size
-            events = list(events_of(batch, step, requests))
+            before, events = names_of(batch), list(events_of(batch, step, requests))
             if not step.is_quiet:
                 law.resize(batch, size)
-            moments.append(Moment(index, step, events, names_of(batch)))
+            moments.append(Moment(index, step, before, events, names_of(batch)))
     except IllFormed:
         pass
     return moments

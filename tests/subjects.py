@@ -5,6 +5,7 @@ import time
 
 import torch
 
+from logitsproc.conformance.miniatures.consumers import ShiftsOnRemove, SwapsByAssignment
 from logitsproc.conformance.miniatures.controls import MinP
 
 
@@ -173,18 +174,8 @@ class StrictAndSwapRaises(TargetToken):
         raise KeyError(row)
 
 
-class SwapsAndRemovesWrongly(MinP):
+class SwapsAndRemovesWrongly(SwapsByAssignment, ShiftsOnRemove):
     """Two faults: swapped with an empty row, the state stays behind as well; rows above a removed one shift."""
-
-    def swap(self, row: int, other: int) -> None:
-        held, opposite = self.rows.get(row), self.rows.get(other)
-        if held is not None:
-            self.rows[other] = held
-        if opposite is not None:
-            self.rows[row] = opposite
-
-    def remove(self, row: int) -> None:
-        self.rows = {at - (at > row): state for at, state in self.rows.items() if at != row}
 
 
 class PopsTheParams(TargetToken):

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-import torch
 from sendnn_inference.v1.sample import golden_token_injector
 from sendnn_inference.v1.sample.spyre_logits_processor import LogitProcessorWrapper
 from sendnn_inference.v1.worker.spyre_input_batch import SamplingInputBatch, SamplingRequestState
-from spyre import OnItsOwnBatch, around_min_tokens, with_tokenizer
+from spyre import AroundMinTokens, OnItsOwnBatch, WithTokenizer, read_once
 
-golden_token_injector.get_tokenizer = cache(golden_token_injector.get_tokenizer)
-"""As it is, but read once: the suite makes many processors."""
+read_once(golden_token_injector)
 
 
-class Golden(golden_token_injector.GoldenTokenInjector):
+class Golden(WithTokenizer, golden_token_injector.GoldenTokenInjector):
     """The injector of expected tokens."""
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        super().__init__(with_tokenizer(vllm_config), device, is_pin_memory)
 
 
 class MinTokensOnItsBatch(OnItsOwnBatch):
@@ -28,8 +20,5 @@ class MinTokensOnItsBatch(OnItsOwnBatch):
     BATCH, STATE, WRAPPER = SamplingInputBatch, SamplingRequestState, LogitProcessorWrapper
 
 
-class MinTokensOnVllmsBatch(LogitProcessorWrapper):
+class MinTokensOnVllmsBatch(AroundMinTokens, LogitProcessorWrapper):
     """The same wrapper, given the updates of vLLM's batch."""
-
-    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
-        super().__init__(*around_min_tokens(vllm_config, device))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import count
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -28,6 +30,25 @@ def with_tokenizer(vllm_config: Any) -> Any:
 def around_min_tokens(vllm_config: Any, device: torch.device) -> tuple[Any, ...]:
     """What the wrapper is made from, as its package's `build_logitsprocs_for_cb` does it."""
     return MinTokensLogitsProcessor, vllm_config, device, False, vllm_config.scheduler_config.max_num_seqs
+
+
+def read_once(injector: ModuleType) -> None:
+    """Reads a tokenizer once: the suite makes many processors."""
+    injector.get_tokenizer = cache(injector.get_tokenizer)
+
+
+class WithTokenizer:
+    """In front of the injector of expected tokens: a tokenizer in the place of the model's."""
+
+    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
+        super().__init__(with_tokenizer(vllm_config), device, is_pin_memory)
+
+
+class AroundMinTokens:
+    """In front of the wrapper: vLLM's min-tokens within, and the updates of vLLM's batch."""
+
+    def __init__(self, vllm_config: Any, device: torch.device, is_pin_memory: bool) -> None:
+        super().__init__(*around_min_tokens(vllm_config, device))
 
 
 class OnItsOwnBatch:

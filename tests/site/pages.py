@@ -8,6 +8,9 @@ from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
 SITE = Path(__file__).parent.parent.parent / "build" / "site"
 CHROMIUM = "/usr/bin/chromium"
 QUIET = [
@@ -19,6 +22,7 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 LINKS = ("href", "src", "action", "poster", "data")
 
 
@@ -57,6 +61,16 @@ class Silent(SimpleHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+def serious_barriers(page: Page) -> list[str]:
+    """What axe finds on a page that keeps somebody from reading it."""
+    return [
+        f"{each['id']}: {node['html'][:160]} {node['failureSummary'][:300]}"
+        for each in Axe().run(page).response["violations"]
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"][:3]
+    ]
 
 
 @contextmanager
